@@ -1,0 +1,29 @@
+package events
+
+import "time"
+
+// BreakerStateChanged: a circuit breaker went from one state to another. Each transition is published once, in order,
+// with a sequence number that grows by one; a gap shows that events were dropped (see [Outbox]).
+type BreakerStateChanged struct {
+	Meta
+	From, To State
+	Reason   Reason
+	Seq      uint64
+	// Calls and Failures are what the breaker had counted when the decision fell; FailureRatio is their quotient, and
+	// Limit what it is measured against: a ratio, or a number of consecutive failures.
+	Calls, Failures     int64
+	FailureRatio, Limit float64
+	// Cooldown is how long the breaker stays open; 0 unless To is StateOpen.
+	Cooldown time.Duration
+	Err      error // the last failure, nil if there was none
+}
+
+func (BreakerStateChanged) EventName() string { return "circuit_breaker.state_changed" }
+
+func (e BreakerStateChanged) appendFields(f []Field) []Field {
+	f = append(f, Field{KeyStateFrom, e.From.String()}, Field{KeyState, e.To.String()})
+	f = appendReason(f, e.Reason)
+	f = append(f, Field{KeyCalls, e.Calls}, Field{KeyFailures, e.Failures}, Field{KeyFailureRatio, e.FailureRatio},
+		Field{KeyThreshold, e.Limit}, Field{KeyCooldown, e.Cooldown.Seconds()}, Field{KeySeq, int64(e.Seq)})
+	return appendError(f, e.Err)
+}

@@ -1,0 +1,128 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Bus distributes the events of the pipelines and layers that were built with it. Make one with [NewBus], or use
+// [Default]. It is safe for concurrent use.
+type Bus struct {
+	// Execution and Attempt are intervals: their observers see the start, may derive the context, and see the end.
+	Execution Interval[ExecutionStarted, ExecutionFinished]
+	Attempt   Interval[AttemptStarted, AttemptFinished]
+
+	RetryScheduled      Topic[RetryScheduled]
+	RetryStopped        Topic[RetryStopped]
+	CallRejected        Topic[CallRejected]
+	TimedOut            Topic[TimedOut]
+	LateResult          Topic[LateResult]
+	BreakerStateChanged Topic[BreakerStateChanged]
+	DiscardFailed       Topic[DiscardFailed]
+	CallbackPanicked    Topic[CallbackPanicked]
+	HandlerPanicked     Topic[HandlerPanicked]
+
+	// Source tells which pipelines and shared layers come and go; a late observer learns of those that live.
+	Source Lifetimes
+
+	hub hub
+}
+
+// hub is what the topics of one bus share.
+type hub struct {
+	off             bool
+	calls           atomic.Int64 // subscriptions to what happens within calls
+	panics          atomic.Uint64
+	dropped         atomic.Uint64
+	handlerPanicked *Topic[HandlerPanicked]
+}
+
+// NewBus returns a bus without subscribers.
+func NewBus() *Bus {
+	b := new(Bus)
+	h := &b.hub
+	h.handlerPanicked = &b.HandlerPanicked
+	b.Execution.hub, b.Attempt.hub = h, h
+	b.RetryScheduled.hub, b.RetryStopped.hub, b.CallRejected.hub = h, h, h
+	b.TimedOut.hub, b.LateResult.hub, b.BreakerStateChanged.hub = h, h, h
+	b.DiscardFailed.hub, b.CallbackPanicked.hub, b.HandlerPanicked.hub = h, h, h
+	b.Source.hub = h
+	return b
+}
+
+var defaultBus = NewBus()
+
+// Default returns the process's bus: the one of every pipeline and layer whose configuration names none.
+func Default() *Bus { return defaultBus }
+
+var offBus = func() *Bus { b := NewBus(); b.hub.off = true; return b }()
+
+// Off returns a bus that hears nothing: subscriptions to it are void and its sources are not listed. It is for the
+// clients of exporters, whose own calls must not be exported.
+func Off() *Bus { return offBus }
+
+// CallsHeard tells whether anybody listens to what happens within calls: one atomic load. A pipeline keeps no record of a
+// call otherwise.
+func (b *Bus) CallsHeard() bool { return b.hub.calls.Load() != 0 }
+
+// Subscribe calls handle for every event of the [Catalogue], boxed, synchronously: for logs and pages. Like every
+// observer of sources it first learns of those that live.
+func (b *Bus) Subscribe(handle func(context.Context, Event)) (cancel func()) {
+	if !b.hub.accepts(handle == nil, "the bus") {
+		return func() {}
+	}
+	var cancels []func()
+	for _, k := range catalogue {
+		if k.subscribe != nil {
+			cancels = append(cancels, k.subscribe(b, handle))
+		}
+	}
+	return sync.OnceFunc(func() {
+		for _, c := range cancels {
+			c()
+		}
+	})
+}
+
+// Sources lists what lives now: pipelines (with their layers, see [Source.Layers]) and shared layers, in the order in
+// which they were made.
+func (b *Bus) Sources() []*Source { return b.Source.list() }
+
+// HandlerPanics counts the panics of subscribers so far.
+func (b *Bus) HandlerPanics() uint64 { return b.hub.panics.Load() }
+
+// Dropped counts the events that buffered subscriptions and outboxes of this bus have dropped so far.
+func (b *Bus) Dropped() uint64 { return b.hub.dropped.Load() }
+
+// CountDropped adds an event that a publisher had to drop, such as one that its [Outbox] had no room for.
+func (b *Bus) CountDropped() { b.hub.dropped.Add(1) }
+
+// accepts tells whether subscriptions count; it panics on those that can only be mistakes.
+func (h *hub) accepts(noHandler bool, what string) bool {
+	if h == nil {
+		panic("events: the Bus was not made by NewBus")
+	}
+	if noHandler {
+		panic("events: nil handler for " + what)
+	}
+	return !h.off
+}
+
+// heard counts subscriptions to events that are published within calls and need the call's record.
+func (h *hub) heard(e Event, delta int64) {
+	switch e.(type) {
+	case BreakerStateChanged, HandlerPanicked, SourceAdded, SourceRemoved:
+	default:
+		h.calls.Add(delta)
+	}
+}
+
+// panicked counts a handler's panic and publishes it, unless the handler was handling just such an event.
+func (h *hub) panicked(ctx context.Context, e Event, value any) {
+	h.panics.Add(1)
+	if _, again := e.(HandlerPanicked); again || !h.handlerPanicked.Heard() {
+		return
+	}
+	h.handlerPanicked.Publish(ctx, HandlerPanicked{Meta: e.Header(), Event: e.EventName(), Value: value})
+}

@@ -1,0 +1,108 @@
+package events
+
+import "context"
+
+// Severity tells how much an event matters to whoever reads it.
+type Severity uint8
+
+const (
+	SeverityDebug Severity = 1 + iota
+	SeverityInfo
+	SeverityWarn
+	SeverityError
+)
+
+var severityNames = []string{"", "debug", "info", "warn", "error"}
+
+// String returns the severity's name.
+func (s Severity) String() string { return enumName("Severity", severityNames, s) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Severity) MarshalText() ([]byte, error) { return enumText("Severity", severityNames, s) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Severity) UnmarshalText(text []byte) error {
+	return enumParse("Severity", severityNames, s, text)
+}
+
+// Kind describes one type of event.
+type Kind struct {
+	Name string // the event's name
+	Doc  string // what it tells, in a line
+	Zero Event  // the zero value of its type
+
+	// subscribe hears this kind; nil for the ends of intervals, which their starts bring along.
+	subscribe func(*Bus, func(context.Context, Event)) (cancel func())
+}
+
+// Catalogue lists every kind of event: it is the one list that documentation, logs, JSON and tests are made from.
+func Catalogue() []Kind { return append([]Kind(nil), catalogue...) }
+
+var catalogue = []Kind{
+	startOf("a call of a pipeline begins", func(b *Bus) *Interval[ExecutionStarted, ExecutionFinished] { return &b.Execution }),
+	endOf[ExecutionFinished]("a call of a pipeline has ended: how, why, and where its time went"),
+	startOf("the operation is about to run", func(b *Bus) *Interval[AttemptStarted, AttemptFinished] { return &b.Attempt }),
+	endOf[AttemptFinished]("the operation has ended"),
+	kindOf("an attempt failed and another is due after a delay", func(b *Bus) *Topic[RetryScheduled] { return &b.RetryScheduled }),
+	kindOf("a retry ends without success", func(b *Bus) *Topic[RetryStopped] { return &b.RetryStopped }),
+	kindOf("a layer refused a call", func(b *Bus) *Topic[CallRejected] { return &b.CallRejected }),
+	kindOf("a timeout's limit passed before the operation returned", func(b *Bus) *Topic[TimedOut] { return &b.TimedOut }),
+	kindOf("a result came when nobody counts on it any more", func(b *Bus) *Topic[LateResult] { return &b.LateResult }),
+	kindOf("a circuit breaker went from one state to another", func(b *Bus) *Topic[BreakerStateChanged] { return &b.BreakerStateChanged }),
+	kindOf("a superseded value could not be discarded cleanly", func(b *Bus) *Topic[DiscardFailed] { return &b.DiscardFailed }),
+	kindOf("a function that a layer calls panicked", func(b *Bus) *Topic[CallbackPanicked] { return &b.CallbackPanicked }),
+	kindOf("a subscriber panicked", func(b *Bus) *Topic[HandlerPanicked] { return &b.HandlerPanicked }),
+	{Name: SourceAdded{}.EventName(), Doc: "a pipeline or a shared layer was made", Zero: SourceAdded{},
+		subscribe: func(b *Bus, h func(context.Context, Event)) func() {
+			return b.Source.Observe(func(ctx context.Context, e SourceAdded) func(context.Context, SourceRemoved) {
+				h(ctx, e)
+				return func(ctx context.Context, e SourceRemoved) { h(ctx, e) }
+			})
+		}},
+	endOf[SourceRemoved]("a pipeline or a shared layer was closed or dropped"),
+}
+
+func kindOf[E Event](doc string, topic func(*Bus) *Topic[E]) Kind {
+	var zero E
+	return Kind{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
+		return topic(b).Subscribe(func(ctx context.Context, e E) { h(ctx, e) })
+	}}
+}
+
+func startOf[S, F Event](doc string, interval func(*Bus) *Interval[S, F]) Kind {
+	var zero S
+	return Kind{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
+		return interval(b).Observe(func(ctx context.Context, s S) (context.Context, func(F)) {
+			h(ctx, s)
+			return nil, func(f F) { h(ctx, f) }
+		})
+	}}
+}
+
+func endOf[F Event](doc string) Kind {
+	var zero F
+	return Kind{Name: zero.EventName(), Doc: doc, Zero: zero}
+}
+
+// SeverityOf tells how much an event matters. A failure that a retry may still mend is no warning: that is the failed
+// execution.
+func SeverityOf(e Event) Severity {
+	switch e := e.(type) {
+	case BreakerStateChanged:
+		if e.To == StateOpen || e.To == StateForcedOpen {
+			return SeverityWarn
+		}
+		return SeverityInfo
+	case ExecutionFinished:
+		switch e.Outcome {
+		case OutcomeFailure, OutcomeTimeout, OutcomeRejected:
+			return SeverityWarn
+		}
+		return SeverityDebug
+	case TimedOut, DiscardFailed:
+		return SeverityWarn
+	case CallbackPanicked, HandlerPanicked:
+		return SeverityError
+	}
+	return SeverityDebug
+}

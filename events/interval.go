@@ -1,0 +1,132 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Interval distributes what has a start and an end. Whoever observes the start may derive the context that the
+// operation gets: that is how a span becomes the parent of what the operation itself starts, which an event after the
+// fact cannot do. Its methods are safe for concurrent use, also from inside its hooks.
+type Interval[S, F Event] struct {
+	hub   *hub
+	mu    sync.Mutex // guards changes of hooks
+	hooks atomic.Pointer[[]*hook[S, F]]
+}
+
+type hook[S, F Event] struct {
+	start func(context.Context, S) (context.Context, func(F))
+}
+
+// Heard tells whether anybody observes: one atomic load.
+func (i *Interval[S, F]) Heard() bool { return i.hooks.Load() != nil }
+
+// Observe calls start for each beginning, in the order of subscription. The context it returns (nil: unchanged) is what
+// later hooks and the operation get; the function it returns (nil: none) is called once with the end, ends in reverse
+// order of their starts. Ends of what has started are called even after cancel.
+func (i *Interval[S, F]) Observe(start func(context.Context, S) (context.Context, func(F))) (cancel func()) {
+	var zero S
+	if !i.hub.accepts(start == nil, zero.EventName()) {
+		return func() {}
+	}
+	h := &hook[S, F]{start}
+	i.mu.Lock()
+	i.hooks.Store(with(i.hooks.Load(), h))
+	i.mu.Unlock()
+	i.hub.heard(zero, 1)
+	return sync.OnceFunc(func() {
+		i.mu.Lock()
+		i.hooks.Store(without(i.hooks.Load(), h))
+		i.mu.Unlock()
+		i.hub.heard(zero, -1)
+	})
+}
+
+// Begin runs the start hooks and puts the ends of those that began into e. The caller defers e.Finish before it calls
+// Begin: a hook that ends the goroutine must not leave others begun and never ended.
+func (i *Interval[S, F]) Begin(ctx context.Context, s S, e *Ends[F]) context.Context {
+	e.hub = i.hub
+	p := i.hooks.Load()
+	if p == nil {
+		return ctx
+	}
+	for k := 0; k < len(*p); {
+		ctx, k = begin(ctx, *p, k, s, e)
+	}
+	return ctx
+}
+
+// begin runs hooks from the k-th on under one guard and returns where to go on: behind the last, or behind one that
+// panicked.
+func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *Ends[F]) (ctx context.Context, next int) {
+	ctx, next = in, k
+	defer func() {
+		if next == len(hooks) {
+			return
+		}
+		next++
+		if v := recover(); v != nil {
+			e.hub.panicked(ctx, s, v)
+		}
+	}()
+	for next < len(hooks) {
+		derived, end := hooks[next].start(ctx, s)
+		if derived != nil {
+			ctx = derived
+		}
+		if end != nil {
+			e.push(end)
+		}
+		next++
+	}
+	return ctx, next
+}
+
+// Ends are the end hooks of one interval, kept by value in the call; three fit without an allocation. The zero value is empty.
+type Ends[F Event] struct {
+	hub    *hub
+	n      int
+	inline [3]func(F)
+	more   []func(F)
+}
+
+func (e *Ends[F]) push(end func(F)) {
+	if e.n < len(e.inline) {
+		e.inline[e.n] = end
+	} else {
+		e.more = append(e.more, end)
+	}
+	e.n++
+}
+
+// Finish runs the end hooks in reverse order of their starts, all of them, also if one panics or ends the goroutine.
+func (e *Ends[F]) Finish(f F) {
+	for e.n > 0 {
+		e.run(f)
+	}
+}
+
+func (e *Ends[F]) run(f F) {
+	running := false
+	defer func() {
+		if !running {
+			return
+		}
+		if v := recover(); v != nil {
+			e.hub.panicked(context.Background(), f, v)
+			return
+		}
+		e.Finish(f) // the hook ends the goroutine: the others still learn of the end
+	}()
+	for e.n > 0 {
+		e.n--
+		running = true
+		if e.n < len(e.inline) {
+			e.inline[e.n](f)
+		} else {
+			e.more[e.n-len(e.inline)](f)
+		}
+		running = false
+	}
+}

@@ -1,0 +1,61 @@
+package events
+
+// Outcome tells how an execution or an attempt ended.
+type Outcome uint8
+
+const (
+	// OutcomeSuccess: the operation returned what its pipeline calls a success.
+	OutcomeSuccess Outcome = 1 + iota
+	// OutcomeFailure: the operation ran and failed: an error, a failing value or a panic.
+	OutcomeFailure
+	// OutcomeRejected: a layer refused, and that decided the call.
+	OutcomeRejected
+	// OutcomeTimeout: a Timeout layer expired.
+	OutcomeTimeout
+	// OutcomeCanceled: the caller's own context ended, or a sibling won.
+	OutcomeCanceled
+)
+
+var outcomeNames = []string{"", "success", "failure", "rejected", "timeout", "canceled"}
+
+// Outcomes lists every Outcome.
+func Outcomes() []Outcome { return enumAll[Outcome](outcomeNames) }
+
+// String returns the outcome's name, as metrics and logs use it.
+func (o Outcome) String() string { return enumName("Outcome", outcomeNames, o) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Outcome) MarshalText() ([]byte, error) { return enumText("Outcome", outcomeNames, o) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	return enumParse("Outcome", outcomeNames, o, text)
+}
+
+// AttemptKind tells why an attempt was started.
+type AttemptKind uint8
+
+const (
+	// AttemptInitial is the first run of the operation.
+	AttemptInitial AttemptKind = 1 + iota
+	// AttemptRetry is a run after one that failed.
+	AttemptRetry
+)
+
+var attemptKindNames = []string{"", "initial", "retry"}
+
+// AttemptKinds lists every AttemptKind.
+func AttemptKinds() []AttemptKind { return enumAll[AttemptKind](attemptKindNames) }
+
+// String returns the kind's name, as metrics and logs use it.
+func (k AttemptKind) String() string { return enumName("AttemptKind", attemptKindNames, k) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k AttemptKind) MarshalText() ([]byte, error) {
+	return enumText("AttemptKind", attemptKindNames, k)
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *AttemptKind) UnmarshalText(text []byte) error {
+	return enumParse("AttemptKind", attemptKindNames, k, text)
+}

@@ -1,0 +1,111 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Topic distributes events of one type. Its methods are safe for concurrent use, also from inside its handlers.
+type Topic[E Event] struct {
+	hub  *hub
+	mu   sync.Mutex // guards changes of subs
+	subs atomic.Pointer[[]*subscription[E]]
+}
+
+type subscription[E Event] struct {
+	handle func(context.Context, E)
+}
+
+// Heard tells whether anybody subscribes: one atomic load. Publishers build no event unless it is true.
+func (t *Topic[E]) Heard() bool { return t.subs.Load() != nil }
+
+// Subscribe calls handle for each event, inside the call that publishes, after the handlers that subscribed before.
+// A publication that begins after cancel has returned does not start handle; one under way may.
+func (t *Topic[E]) Subscribe(handle func(context.Context, E)) (cancel func()) {
+	var zero E
+	if !t.hub.accepts(handle == nil, zero.EventName()) {
+		return func() {}
+	}
+	s := &subscription[E]{handle}
+	t.mu.Lock()
+	t.subs.Store(with(t.subs.Load(), s))
+	t.mu.Unlock()
+	t.hub.heard(zero, 1)
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		t.subs.Store(without(t.subs.Load(), s))
+		t.mu.Unlock()
+		t.hub.heard(zero, -1)
+	})
+}
+
+// SubscribeBuffered is Subscribe on a goroutine of its own, behind a queue of the given size (at least 1): a slow handler
+// delays no call. What finds the queue full is dropped and counted in [Bus.Dropped]. What is queued when cancel is
+// called is still delivered. The handler's context has the values of the call's, and is never done.
+func (t *Topic[E]) SubscribeBuffered(size int, handle func(context.Context, E)) (cancel func()) {
+	var zero E
+	if !t.hub.accepts(handle == nil, zero.EventName()) {
+		return func() {}
+	}
+	q := newQueue(t.hub, size, handle)
+	return t.Subscribe(q.put)
+}
+
+// Publish calls the handlers. It is for layers; a publisher asks [Topic.Heard] before it builds the event.
+func (t *Topic[E]) Publish(ctx context.Context, e E) {
+	p := t.subs.Load()
+	if p == nil {
+		return
+	}
+	for i := 0; i < len(*p); {
+		i = t.deliver(ctx, *p, i, e)
+	}
+}
+
+// deliver calls the handlers from the i-th on and returns where to go on: behind the last, or behind one that panicked.
+func (t *Topic[E]) deliver(ctx context.Context, subs []*subscription[E], i int, e E) (next int) {
+	next = i
+	defer func() {
+		if next == len(subs) {
+			return
+		}
+		next++
+		if v := recover(); v != nil {
+			t.hub.panicked(ctx, e, v)
+			return
+		}
+		for next < len(subs) { // the handler ends the goroutine: the others still get the event
+			next = t.deliver(ctx, subs, next, e)
+		}
+	}()
+	for next < len(subs) {
+		subs[next].handle(ctx, e)
+		next++
+	}
+	return next
+}
+
+// with and without replace a list that publishers read without a lock; the empty list is nil, so that a topic nobody
+// hears costs one load.
+func with[S any](p *[]*S, s *S) *[]*S {
+	var list []*S
+	if p != nil {
+		list = append(list, *p...)
+	}
+	list = append(list, s)
+	return &list
+}
+
+func without[S any](p *[]*S, s *S) *[]*S {
+	var list []*S
+	for _, other := range *p {
+		if other != s {
+			list = append(list, other)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return &list
+}

@@ -1,0 +1,7 @@
+module github.com/telltale-go/telltale/examples
+
+go 1.26.0
+
+require github.com/telltale-go/telltale v0.0.0
+
+replace github.com/telltale-go/telltale => ../

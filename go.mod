@@ -1,0 +1,3 @@
+module github.com/telltale-go/telltale
+
+go 1.26.0
