@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Bus distributes the events of the pipelines and layers that were built with it. Make one with [NewBus], or use
@@ -89,7 +90,7 @@ func (b *Bus) Subscribe(handle func(context.Context, Event)) (cancel func()) {
 // which they were made.
 func (b *Bus) Sources() []*Source { return b.Source.list() }
 
-// HandlerPanics counts the panics of subscribers so far.
+// HandlerPanics counts the panics of subscribers so far, also those that are not published (see [HandlerPanicked]).
 func (b *Bus) HandlerPanics() uint64 { return b.hub.panics.Load() }
 
 // Dropped counts the events that buffered subscriptions and outboxes of this bus have dropped so far.
@@ -118,11 +119,22 @@ func (h *hub) heard(e Event, delta int64) {
 	}
 }
 
-// panicked counts a handler's panic and publishes it, unless the handler was handling just such an event.
+// guard is deferred around a handler: it recovers the handler's panic.
+func (h *hub) guard(ctx context.Context, e Event) {
+	if v := recover(); v != nil {
+		h.panicked(ctx, e, v)
+	}
+}
+
+// panicked counts a handler's panic and publishes it. It is only counted where publishing it could go round in a circle:
+// the handler was handling just such an event, or one of a nested call. Those who hear of it get a marked context, so
+// that the calls that they make are nested ones.
 func (h *hub) panicked(ctx context.Context, e Event, value any) {
 	h.panics.Add(1)
-	if _, again := e.(HandlerPanicked); again || !h.handlerPanicked.Heard() {
+	m := e.Header()
+	if _, again := e.(HandlerPanicked); again || m.Nested || Nested(ctx) || !h.handlerPanicked.Heard() {
 		return
 	}
-	h.handlerPanicked.Publish(ctx, HandlerPanicked{Meta: e.Header(), Event: e.EventName(), Value: value})
+	m.At = time.Now()
+	h.handlerPanicked.Publish(Nest(ctx), HandlerPanicked{Meta: m, Event: e.EventName(), Value: value})
 }

@@ -14,7 +14,9 @@ type CallbackPanicked struct {
 	Value    any    // what it panicked with; adapters do not export it
 }
 
-// HandlerPanicked: a subscriber panicked. The call and the other subscribers are not affected.
+// HandlerPanicked: a subscriber panicked. The call and the other subscribers are not affected. Its Meta is that of the
+// event which was being handled, At excepted. Panics in handlers of this event and of nested calls' events are only
+// counted ([Bus.HandlerPanics]), so that nobody who hears of them starts a circle.
 type HandlerPanicked struct {
 	Meta
 	Event string // the name of the event it was handling

@@ -221,7 +221,7 @@ func (w *watcher) deliver(c change) {
 	ctx := context.Background()
 	if s := c.added; s != nil {
 		e := SourceAdded{Meta{Source: s, At: c.at}}
-		defer w.guard(ctx, e)
+		defer w.hub.guard(ctx, e)
 		if end := w.added(ctx, e); end != nil {
 			w.ends[s.id] = end
 		}
@@ -233,12 +233,6 @@ func (w *watcher) deliver(c change) {
 	}
 	delete(w.ends, c.removed.id)
 	e := SourceRemoved{Meta{Source: c.removed, At: c.at}}
-	defer w.guard(ctx, e)
+	defer w.hub.guard(ctx, e)
 	end(ctx, e)
-}
-
-func (w *watcher) guard(ctx context.Context, e Event) {
-	if v := recover(); v != nil {
-		w.hub.panicked(ctx, e, v)
-	}
 }
