@@ -83,7 +83,8 @@ func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *E
 	return ctx, next
 }
 
-// Ends are the end hooks of one interval, kept by value in the call; three fit without an allocation. The zero value is empty.
+// Ends are the end hooks of one interval, kept by value in the call; three fit without an allocation. The zero value is
+// empty, and so is one that has finished: it can be used for the next interval. It is for one goroutine at a time.
 type Ends[F Event] struct {
 	hub    *hub
 	n      int
@@ -100,7 +101,8 @@ func (e *Ends[F]) push(end func(F)) {
 	e.n++
 }
 
-// Finish runs the end hooks in reverse order of their starts, all of them, also if one panics or ends the goroutine.
+// Finish runs the end hooks in reverse order of their starts, each once, also if one panics or ends the goroutine.
+// Finishing again does nothing.
 func (e *Ends[F]) Finish(f F) {
 	for e.n > 0 {
 		e.run(f)
@@ -120,13 +122,22 @@ func (e *Ends[F]) run(f F) {
 		e.Finish(f) // the hook ends the goroutine: the others still learn of the end
 	}()
 	for e.n > 0 {
-		e.n--
+		end := e.pop()
 		running = true
-		if e.n < len(e.inline) {
-			e.inline[e.n](f)
-		} else {
-			e.more[e.n-len(e.inline)](f)
-		}
+		end(f)
 		running = false
 	}
+}
+
+// pop takes the last end hook out, so that e holds nothing of it any more and can be used again.
+func (e *Ends[F]) pop() (end func(F)) {
+	e.n--
+	if e.n < len(e.inline) {
+		end, e.inline[e.n] = e.inline[e.n], nil
+		return end
+	}
+	last := e.n - len(e.inline)
+	end, e.more[last] = e.more[last], nil
+	e.more = e.more[:last]
+	return end
 }
