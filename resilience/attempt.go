@@ -1,0 +1,119 @@
+package resilience
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// attempting runs the operation: it is the innermost part of every pipeline of T.
+type attempting[T any] struct {
+	place    // of the pipeline itself
+	classify func(T, error) error
+	recover  bool
+}
+
+// newAttempting returns the innermost Next, as bare as the pipeline allows.
+func newAttempting[T any](b *builder[T], at place) Next[T] {
+	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
+	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
+		if call.rec != nil || call.attempt > 1 || call.renumber {
+			return a.numbered(ctx, call, op)
+		}
+		if a.classify == nil && !a.recover {
+			return op(ctx)
+		}
+		return a.once(ctx, call, op)
+	}
+}
+
+// numbered runs an attempt that is observed, or whose number the operation's context tells.
+func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]) (T, error) {
+	number := call.attempt
+	if call.rec != nil {
+		call.rec.runs++
+		number = call.rec.runs
+	}
+	if number > 1 || call.renumber {
+		retriesRunning.Add(1)
+		defer retriesRunning.Add(-1)
+		ctx = &attemptContext{ctx, int(number)}
+	}
+	if call.observed() {
+		return a.observed(ctx, call, int(number), op)
+	}
+	return a.once(ctx, call, op)
+}
+
+// observed runs an attempt whose beginning and end are told.
+func (a *attempting[T]) observed(ctx context.Context, call Call, number int, op Operation[T]) (v T, err error) {
+	rec, began := call.rec, call.clock()
+	kind := events.AttemptInitial
+	if number > 1 {
+		kind = events.AttemptRetry
+	}
+	outcome, failure := events.OutcomeFailure, errNotReturned
+	var ends events.Ends[events.AttemptFinished]
+	defer func() {
+		ended := now()
+		rec.working += time.Duration(ended - began)
+		ends.Finish(events.AttemptFinished{Meta: rec.meta(a.source, number, ended), Kind: kind, Outcome: outcome, Err: failure,
+			Duration: time.Duration(ended - began)})
+	}()
+	ctx = a.bus.Attempt.Begin(ctx, events.AttemptStarted{Meta: rec.meta(a.source, number, began), Kind: kind, Delay: rec.delay}, &ends)
+	v, err = a.once(ctx, call, op)
+	outcome, failure = attemptOutcome(ctx, err)
+	return v, err
+}
+
+// once runs the operation and has what it returned judged.
+func (a *attempting[T]) once(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	if a.recover {
+		v, err = recovered(ctx, op)
+		if _, panicked := err.(*PanicError); panicked {
+			return v, err
+		}
+	} else {
+		v, err = op(ctx)
+	}
+	if a.classify == nil || call.valueless && err == nil {
+		return v, err
+	}
+	judged := a.judge(ctx, call, v, err)
+	if judged == nil && err == nil || same(judged, err) {
+		return v, err
+	}
+	return v, &verdict{seen: judged, given: err}
+}
+
+// judge asks Classify; if it panics the error stands as it is.
+func (a *attempting[T]) judge(ctx context.Context, call Call, v T, err error) (judged error) {
+	judged = err
+	defer a.recoverCallback(ctx, call, "PipelineConfig.Classify")
+	return a.classify(v, err)
+}
+
+func recovered[T any](ctx context.Context, op Operation[T]) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return op(ctx)
+}
+
+// attemptOutcome judges an attempt by its context, and by its error as Classify sees it.
+func attemptOutcome(ctx context.Context, err error) (events.Outcome, error) {
+	failure, _ := seen(err)
+	switch {
+	case failure == nil:
+		return events.OutcomeSuccess, nil
+	case ctx.Err() == nil:
+		return events.OutcomeFailure, failure
+	case endedByTimeout(ctx):
+		return events.OutcomeTimeout, failure
+	}
+	return events.OutcomeCanceled, failure
+}

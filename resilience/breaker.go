@@ -1,0 +1,301 @@
+package resilience
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// BreakerConfig configures a [Breaker]. Its zero value, but for the name, opens after 5 failures in a row, for 30 s, and then lets one
+// probe through.
+type BreakerConfig struct {
+	// Name tells the breaker apart in telemetry, where it becomes a label. It is required.
+	Name string
+	// ConsecutiveFailures in a row open the breaker; a success starts the count anew. Zero means 5 if FailureRatio is not
+	// set, else not used.
+	ConsecutiveFailures int
+	// FailureRatio opens the breaker when at least MinCalls ended within Window and this share of them failed. Zero means not used.
+	FailureRatio float64
+	// MinCalls is for FailureRatio. Zero means 20.
+	MinCalls int
+	// Window is for FailureRatio, at least 10 ns; it forgets in tenths. Zero means 30 s.
+	Window time.Duration
+	// Cooldown is how long the breaker stays open before it lets probes through. Zero means 30 s.
+	Cooldown time.Duration
+	// CooldownFunc makes the cooldown grow: it is given how many times the breaker has opened since it was last closed, from 1
+	// on. A result that is not positive means Cooldown. It is called ahead, when the breaker is made and after each opening for the one that may
+	// follow, without any lock held.
+	CooldownFunc func(openings int) time.Duration
+	// Probes is how many calls at a time a half-open breaker lets through. Zero means 1.
+	Probes int
+	// ProbeSuccesses close a half-open breaker; one failure opens it again. Zero means Probes.
+	ProbeSuccesses int
+	// MaxProbeTime is after how long a probe that has not ended is given up and counts as a failure. It is noticed
+	// at the next call. Zero means 1 min; negative means never.
+	MaxProbeTime time.Duration
+	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.If, and if that is nil too,
+	// all of them. It is never asked about the caller's cancellation, refusals by layers further in, and panics.
+	FailureIf func(error) bool
+	// Bus is where the breaker's state changes go. Nil means events.Default().
+	Bus *events.Bus
+}
+
+const (
+	defaultConsecutive  = 5
+	defaultMinCalls     = 20
+	defaultWindow       = 30 * time.Second
+	defaultCooldown     = 30 * time.Second
+	defaultMaxProbeTime = time.Minute
+)
+
+// Breaker is a circuit breaker: a [Gate] that stops calling what keeps failing. Make one with [NewBreaker] and share it among the
+// pipelines, of whatever result type, that call the same dependency. It is safe for concurrent use and starts no
+// goroutine and no timer.
+type Breaker struct {
+	cfg       BreakerConfig // with defaults
+	failureIf func(error) bool
+	rules     breakerRules
+	place     place
+
+	// fast mirrors the machine for those who need no lock: its state, its generation, and whether a success would change nothing.
+	fast    atomic.Uint64
+	refusal atomic.Pointer[BreakerOpenError] // while it does not let every call through
+
+	mu      sync.Mutex // guards what follows; never held while a function of the user's or a handler runs
+	machine machine
+	box     events.Outbox[told]
+}
+
+// told is a state change on its way to the bus.
+type told struct {
+	ctx   context.Context
+	event events.BreakerStateChanged
+}
+
+// maxTold is how many state changes wait for slow handlers before more are dropped.
+const maxTold = 256
+
+// NewBreaker makes a closed breaker. Its error is a *ConfigError, or several joined.
+func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	b := &Breaker{cfg: cfg, failureIf: cfg.FailureIf, rules: breakerRules{
+		consecutive: int64(cfg.ConsecutiveFailures), ratio: cfg.FailureRatio, minCalls: int64(cfg.MinCalls),
+		probes: cfg.Probes, passes: cfg.ProbeSuccesses, maxProbeTime: cfg.MaxProbeTime,
+	}}
+	b.place = place{bus: cfg.Bus, name: cfg.Name}
+	b.rules.cooldown = b.cooldown(1)
+	b.machine = newMachine(&b.rules, window{width: int64(cfg.Window) / windowCells}, now())
+	b.mirror()
+	b.place.source = cfg.Bus.NewSource(events.SourceSpec{
+		Layer: cfg.Name, Type: events.TypeBreaker, Settings: settingsLine(cfg.settings()), Breaker: b.Snapshot,
+	})
+	return b, nil
+}
+
+// MustBreaker is NewBreaker, and panics with its error.
+func MustBreaker(cfg BreakerConfig) *Breaker { return mustBe(NewBreaker(cfg)) }
+
+func (cfg BreakerConfig) withDefaults() BreakerConfig {
+	if cfg.ConsecutiveFailures == 0 && cfg.FailureRatio == 0 {
+		cfg.ConsecutiveFailures = defaultConsecutive
+	}
+	cfg.MinCalls = or(cfg.MinCalls, defaultMinCalls)
+	cfg.Window = or(cfg.Window, defaultWindow)
+	cfg.Cooldown = or(cfg.Cooldown, defaultCooldown)
+	cfg.Probes = or(cfg.Probes, 1)
+	cfg.ProbeSuccesses = or(cfg.ProbeSuccesses, cfg.Probes)
+	cfg.MaxProbeTime = or(cfg.MaxProbeTime, defaultMaxProbeTime)
+	cfg.Bus = or(cfg.Bus, events.Default())
+	return cfg
+}
+
+func (cfg BreakerConfig) check() error {
+	c := checks{typ: "BreakerConfig"}
+	c.name("Name", cfg.Name, true)
+	c.atLeast("ConsecutiveFailures", cfg.ConsecutiveFailures, 0, "at least 1, or 0 for the default, 5")
+	c.ratio("FailureRatio", cfg.FailureRatio)
+	c.atLeast("MinCalls", cfg.MinCalls, 0, "at least 1, or 0 for the default, 20")
+	c.notNegative("Window", cfg.Window, defaultWindow)
+	if cfg.Window > 0 && cfg.Window < windowCells {
+		c.refuse("Window", cfg.Window, "at least 10ns")
+	}
+	c.notNegative("Cooldown", cfg.Cooldown, defaultCooldown)
+	c.atLeast("Probes", cfg.Probes, 0, "at least 1, or 0 for the default, 1")
+	c.atLeast("ProbeSuccesses", cfg.ProbeSuccesses, 0, "at least 1, or 0 for the default, Probes")
+	if cfg.FailureRatio == 0 && cfg.MinCalls > 0 {
+		c.refuse("MinCalls", cfg.MinCalls, "used with FailureRatio")
+	}
+	if cfg.FailureRatio == 0 && cfg.Window > 0 {
+		c.refuse("Window", cfg.Window, "used with FailureRatio")
+	}
+	return c.err()
+}
+
+func (cfg BreakerConfig) settings() []Setting {
+	var s []Setting
+	if cfg.ConsecutiveFailures > 0 {
+		s = append(s, Setting{"consecutive_failures", fmt.Sprint(cfg.ConsecutiveFailures)})
+	}
+	if cfg.FailureRatio > 0 {
+		s = append(s, Setting{"failure_ratio", fmt.Sprint(cfg.FailureRatio)}, Setting{"min_calls", fmt.Sprint(cfg.MinCalls)},
+			Setting{"window", cfg.Window.String()})
+	}
+	lease := "off"
+	if cfg.MaxProbeTime > 0 {
+		lease = cfg.MaxProbeTime.String()
+	}
+	return append(s, Setting{"cooldown", cfg.Cooldown.String()}, Setting{"probes", fmt.Sprint(cfg.Probes)},
+		Setting{"probe_successes", fmt.Sprint(cfg.ProbeSuccesses)}, Setting{"max_probe_time", lease})
+}
+
+// LayerInfo implements [Layer].
+func (b *Breaker) LayerInfo() LayerInfo {
+	return LayerInfo{Name: b.cfg.Name, Type: events.TypeBreaker, Settings: b.cfg.settings()}
+}
+
+func (b *Breaker) check() error {
+	if b.machine.rules == nil {
+		return fmt.Errorf("is a %T that was not made by NewBreaker", b)
+	}
+	return nil
+}
+
+func (b *Breaker) stateSource() *events.Source { return b.place.source }
+
+// Name returns the breaker's name.
+func (b *Breaker) Name() string { return b.cfg.Name }
+
+// State returns the breaker's state: half-open once the cooldown has passed, although the transition is made, and published, by the next
+// call. It takes no lock.
+func (b *Breaker) State() events.State {
+	state := stateIn(b.fast.Load())
+	if state == events.StateOpen {
+		if r := b.refusal.Load(); r != nil && r.State == events.StateOpen && now()-r.until >= 0 {
+			return events.StateHalfOpen
+		}
+	}
+	return state
+}
+
+// Snapshot returns what the breaker measures and how it stands. Reading changes nothing.
+func (b *Breaker) Snapshot() events.BreakerReading {
+	b.mu.Lock()
+	m := &b.machine
+	at, wall := now(), time.Now()
+	r := events.BreakerReading{State: m.seen(at), Seq: m.seq, Since: wall.Add(time.Duration(m.since - at))}
+	r.Calls, r.Failures, r.Limit = m.counted(at)
+	for i, ns := range m.spentAt(at) {
+		r.Spent[i] = time.Duration(ns)
+	}
+	if m.state == events.StateOpen {
+		r.Cooldown = m.cooldown
+		if r.State == events.StateHalfOpen {
+			r.Since = wall.Add(time.Duration(m.until - at))
+		} else {
+			r.NextProbe = wall.Add(time.Duration(m.until - at))
+		}
+	} else {
+		r.Cooldown = b.cfg.Cooldown
+	}
+	b.mu.Unlock()
+	r.FailureRatio = ratioOf(r.Failures, r.Calls)
+	return r
+}
+
+// Reset closes the breaker and forgets what it counted, in any state.
+func (b *Breaker) Reset() { b.command((*machine).reset) }
+
+// ForceOpen opens the breaker until Reset.
+func (b *Breaker) ForceOpen() { b.command((*machine).force) }
+
+func (b *Breaker) command(do func(*machine, int64) (transition, bool)) {
+	b.mu.Lock()
+	var made []transition
+	if t, ok := do(&b.machine, now()); ok {
+		made = append(made, t)
+	}
+	b.unlock(context.Background(), Call{}, made)
+}
+
+// unlock mirrors the machine, publishes what it did, and releases mu.
+func (b *Breaker) unlock(ctx context.Context, call Call, made []transition) {
+	if len(made) > 0 {
+		b.refuse(made[len(made)-1])
+	}
+	b.mirror()
+	if b.place.bus.BreakerStateChanged.Heard() {
+		for _, t := range made {
+			if !b.box.Put(told{ctx, b.changed(call, t)}, maxTold) {
+				b.place.bus.CountDropped()
+			}
+		}
+	}
+	if b.cfg.CooldownFunc != nil && len(made) > 0 && b.machine.state == events.StateOpen {
+		b.growCooldown(b.machine.openings)
+	}
+	b.box.Deliver(&b.mu, b.publish)
+}
+
+// growCooldown asks ahead for the cooldown of the opening after the one just made. mu is held, but not while it asks.
+func (b *Breaker) growCooldown(openings int) {
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	next := b.cooldown(openings + 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.machine.openings == openings {
+		b.machine.next = next
+	}
+}
+
+func (b *Breaker) cooldown(openings int) (d time.Duration) {
+	d = b.cfg.Cooldown
+	if b.cfg.CooldownFunc == nil {
+		return d
+	}
+	defer b.place.recoverCallback(context.Background(), Call{}, "BreakerConfig.CooldownFunc")
+	if grown := b.cfg.CooldownFunc(openings); grown > 0 {
+		return grown
+	}
+	return d
+}
+
+func (b *Breaker) publish(t told) { b.place.bus.BreakerStateChanged.Publish(t.ctx, t.event) }
+
+func (b *Breaker) changed(call Call, t transition) events.BreakerStateChanged {
+	return events.BreakerStateChanged{
+		Meta: call.meta(b.place.source, call.Attempt()), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
+		Calls: t.calls, Failures: t.failures, FailureRatio: ratioOf(t.failures, t.calls), Limit: t.limit,
+		Cooldown: t.cooldown, Err: t.err,
+	}
+}
+
+// refuse makes the error of those that are refused in the state just entered. mu is held.
+func (b *Breaker) refuse(t transition) {
+	if t.to == events.StateClosed {
+		b.refusal.Store(nil)
+		return
+	}
+	b.refusal.Store(&BreakerOpenError{Name: b.cfg.Name, State: t.to, LastFailure: t.err, until: b.machine.until, seq: t.seq})
+}
+
+// mirror updates fast. mu is held.
+func (b *Breaker) mirror() {
+	m := &b.machine
+	w := uint64(m.gen)<<8 | uint64(m.state)<<1
+	if m.rules.ratio == 0 && m.streak == 0 {
+		w |= 1 // a success of this generation changes nothing
+	}
+	if b.fast.Load() != w {
+		b.fast.Store(w)
+	}
+}
+
+func stateIn(fast uint64) events.State { return events.State(fast >> 1 & 0x7f) }

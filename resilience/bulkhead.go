@@ -1,0 +1,153 @@
+package resilience
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// BulkheadConfig configures a [Bulkhead]. Its zero value, but for the name, lets 100 calls run at once and refuses the next.
+type BulkheadConfig struct {
+	// Name tells the bulkhead apart in telemetry, where it becomes a label. It is required.
+	Name string
+	// MaxConcurrent is how many calls run at once. Zero means 100.
+	MaxConcurrent int
+	// MaxQueue is how many calls may wait for their turn, first come, first served. Zero means none.
+	MaxQueue int
+	// MaxWait is how long a call waits at most. Zero means until its context is done. It needs MaxQueue.
+	MaxWait time.Duration
+	// Bus is where the bulkhead is listed. Nil means events.Default().
+	Bus *events.Bus
+}
+
+const defaultMaxConcurrent = 100
+
+// Bulkhead is a [Gate] that limits how many calls run at once. Make one with [NewBulkhead] and share it among what uses
+// the same resource. It is safe for concurrent use and starts no goroutine.
+type Bulkhead struct {
+	cfg   BulkheadConfig // with defaults
+	place place
+	max   int64
+	used  atomic.Int64 // without a queue, all there is; with one, written under mu
+
+	mu    sync.Mutex // guards the queue
+	queue waiters
+}
+
+// NewBulkhead makes an empty bulkhead. Its error is a *ConfigError, or several joined.
+func NewBulkhead(cfg BulkheadConfig) (*Bulkhead, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg.MaxConcurrent = or(cfg.MaxConcurrent, defaultMaxConcurrent)
+	cfg.Bus = or(cfg.Bus, events.Default())
+	b := &Bulkhead{cfg: cfg, max: int64(cfg.MaxConcurrent)}
+	b.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
+		Layer: cfg.Name, Type: events.TypeBulkhead, Settings: settingsLine(cfg.settings()), Limiter: b.Snapshot,
+	})}
+	return b, nil
+}
+
+// MustBulkhead is NewBulkhead, and panics with its error.
+func MustBulkhead(cfg BulkheadConfig) *Bulkhead { return mustBe(NewBulkhead(cfg)) }
+
+func (cfg BulkheadConfig) check() error {
+	c := checks{typ: "BulkheadConfig"}
+	c.name("Name", cfg.Name, true)
+	c.atLeast("MaxConcurrent", cfg.MaxConcurrent, 0, "at least 1, or 0 for the default, 100")
+	c.atLeast("MaxQueue", cfg.MaxQueue, 0, "0 (no queue) or more")
+	if cfg.MaxWait < 0 {
+		c.refuse("MaxWait", cfg.MaxWait, "positive, or 0 for as long as the context lives")
+	} else if cfg.MaxWait > 0 && cfg.MaxQueue == 0 {
+		c.refuse("MaxWait", cfg.MaxWait, "used with MaxQueue")
+	}
+	return c.err()
+}
+
+func (cfg BulkheadConfig) settings() []Setting {
+	s := []Setting{{"max_concurrent", fmt.Sprint(cfg.MaxConcurrent)}, {"max_queue", fmt.Sprint(cfg.MaxQueue)}}
+	if cfg.MaxWait > 0 {
+		s = append(s, Setting{"max_wait", cfg.MaxWait.String()})
+	}
+	return s
+}
+
+// LayerInfo implements [Layer].
+func (b *Bulkhead) LayerInfo() LayerInfo {
+	return LayerInfo{Name: b.cfg.Name, Type: events.TypeBulkhead, Settings: b.cfg.settings()}
+}
+
+func (b *Bulkhead) check() error {
+	if b.max == 0 {
+		return fmt.Errorf("is a %T that was not made by NewBulkhead", b)
+	}
+	return nil
+}
+
+func (b *Bulkhead) stateSource() *events.Source { return b.place.source }
+
+// Name returns the bulkhead's name.
+func (b *Bulkhead) Name() string { return b.cfg.Name }
+
+// Snapshot returns the limit, how many calls run, and how many wait.
+func (b *Bulkhead) Snapshot() events.LimiterReading {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return events.LimiterReading{Limit: b.max, Usage: b.used.Load(), Queued: int64(b.queue.n)}
+}
+
+// Admit implements [Gate]: it lets the call through, has it wait if there is a queue, or refuses with a *LimitedError.
+func (b *Bulkhead) Admit(ctx context.Context, _ Call) (Permit, error) {
+	if b.cfg.MaxQueue > 0 {
+		return Permit{}, b.admitOrWait(ctx)
+	}
+	for {
+		used := b.used.Load()
+		if used >= b.max {
+			return Permit{}, b.limited(events.ReasonFull)
+		}
+		if b.used.CompareAndSwap(used, used+1) {
+			return Permit{}, nil
+		}
+	}
+}
+
+// Settle implements [Gate].
+func (b *Bulkhead) Settle(Permit, Outcome) { b.leave() }
+
+func (b *Bulkhead) settle(context.Context, Call, Permit, Outcome) { b.leave() }
+
+// leave returns a permit: to the first who waits, if anybody does.
+func (b *Bulkhead) leave() {
+	if b.cfg.MaxQueue == 0 {
+		b.used.Add(-1)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.queue.grantFirst() {
+		b.used.Add(-1)
+	}
+}
+
+func (b *Bulkhead) limited(reason events.Reason) error {
+	return &LimitedError{Layer: b.cfg.Name, Reason: reason}
+}
+
+func (b *Bulkhead) waits() bool { return b.cfg.MaxQueue > 0 }
+
+// early is false: a value that lives on still uses what the bulkhead limits.
+func (b *Bulkhead) early(bool) bool { return false }
+
+// Run calls op if there is room: the bulkhead alone, without a pipeline. The error is op's, a *LimitedError, or a
+// *CanceledError when ctx ended first.
+func (b *Bulkhead) Run(ctx context.Context, op func(ctx context.Context) error) error {
+	return runAlone(ctx, b, b.place, op)
+}
+
+// Acquire asks for room for one call in two steps: the caller releases the lease when it is done.
+func (b *Bulkhead) Acquire(ctx context.Context) (*Lease, error) { return acquire(ctx, b, b.place) }

@@ -1,0 +1,258 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// Sentinels, to be matched with errors.Is.
+var (
+	// ErrBreakerOpen: a circuit breaker refused the call; see [BreakerOpenError].
+	ErrBreakerOpen = errors.New("resilience: circuit breaker is open")
+	// ErrLimited: a bulkhead, or another limiter, refused the call; see [LimitedError].
+	ErrLimited = errors.New("resilience: limited")
+	// ErrTimeout: a Timeout layer expired; see [TimeoutError].
+	ErrTimeout = errors.New("resilience: timeout")
+	// ErrClosed: the pipeline was closed.
+	ErrClosed = errors.New("resilience: pipeline is closed")
+)
+
+// errNotReturned stands for the error of an operation that panicked or ended its goroutine.
+var errNotReturned error = notReturned{}
+
+type notReturned struct{}
+
+func (notReturned) Error() string     { return "resilience: the operation did not return" }
+func (notReturned) ErrorType() string { return "not_returned" }
+
+// BreakerOpenError is a circuit breaker's refusal. One object serves all calls that are refused for the same opening.
+type BreakerOpenError struct {
+	Name  string       // the breaker's
+	State events.State // StateOpen, StateForcedOpen, or StateHalfOpen when all its probes are under way
+	// LastFailure is the failure that opened the breaker, nil if there was none (ForceOpen). It was another call's, so it is not
+	// part of the error's tree.
+	LastFailure error
+
+	until int64 // the end of the cooldown; meaningful while State is StateOpen
+	seq   uint64
+}
+
+// RetryAfter returns what is left of the cooldown: 0 when it has passed, when the breaker is probing, and when it
+// was opened by hand, where nobody knows.
+func (e *BreakerOpenError) RetryAfter() time.Duration {
+	if e.State != events.StateOpen {
+		return 0
+	}
+	return max(time.Duration(e.until-now()), 0)
+}
+
+func (e *BreakerOpenError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "resilience: circuit breaker %s is %s", e.Name, strings.ReplaceAll(e.State.String(), "_", " "))
+	if d := e.RetryAfter(); d > 0 {
+		fmt.Fprintf(&b, ", retry after %v", d.Round(time.Millisecond))
+	}
+	if e.LastFailure != nil {
+		fmt.Fprintf(&b, " (last failure: %v)", e.LastFailure)
+	}
+	return b.String()
+}
+
+// Is matches [ErrBreakerOpen].
+func (e *BreakerOpenError) Is(target error) bool { return target == ErrBreakerOpen }
+
+// ErrorType is the class for the telemetry attribute error.type.
+func (e *BreakerOpenError) ErrorType() string { return "breaker_open" }
+
+func (e *BreakerOpenError) refusal() refusal {
+	reason := events.ReasonOpen
+	switch e.State {
+	case events.StateForcedOpen:
+		reason = events.ReasonForcedOpen
+	case events.StateHalfOpen:
+		reason = events.ReasonProbing
+	}
+	return refusal{reason, e.RetryAfter(), e.seq}
+}
+
+// LimitedError is the refusal of a bulkhead, or of a gate of one's own made with [Reject].
+type LimitedError struct {
+	Layer  string // the layer's name
+	Reason events.Reason
+	After  time.Duration // when it is worth coming back; 0: not known
+	Err    error         // what a gate of one's own said; nil otherwise
+}
+
+// Reject returns the refusal of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown type; it
+// becomes a metric label. retryAfter 0 means not known.
+func Reject(reason events.Reason, retryAfter time.Duration) error {
+	return &LimitedError{Reason: reason, After: max(retryAfter, 0)}
+}
+
+// RetryAfter returns After.
+func (e *LimitedError) RetryAfter() time.Duration { return e.After }
+
+func (e *LimitedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "resilience: %s refused: %s", or(e.Layer, "limiter"), strings.ReplaceAll(e.Reason.String(), "_", " "))
+	if e.After > 0 {
+		fmt.Fprintf(&b, ", retry after %v", e.After)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+// Is matches [ErrLimited].
+func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
+
+// Unwrap returns what a gate of one's own said.
+func (e *LimitedError) Unwrap() error { return e.Err }
+
+// ErrorType is the class for the telemetry attribute error.type.
+func (e *LimitedError) ErrorType() string { return "limited" }
+
+func (e *LimitedError) refusal() refusal { return refusal{e.Reason, e.After, 0} }
+
+// TimeoutError tells that a Timeout layer's limit passed.
+type TimeoutError struct {
+	Layer string // the layer's name
+	Limit time.Duration
+	Err   error // the operation's own error; nil if it had none but its context's
+}
+
+func (e *TimeoutError) Error() string {
+	s := fmt.Sprintf("resilience: %s: no result within %v", e.Layer, e.Limit)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is matches [ErrTimeout] and context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool {
+	return target == ErrTimeout || target == context.DeadlineExceeded
+}
+
+// Unwrap returns the operation's own error.
+func (e *TimeoutError) Unwrap() error { return e.Err }
+
+// Timeout is true: it makes the error a net.Error's like.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// ErrorType is the class for the telemetry attribute error.type.
+func (e *TimeoutError) ErrorType() string { return "timeout" }
+
+// CanceledError marks that the context of the caller ended, by cancellation or by its deadline, before there was a result.
+type CanceledError struct {
+	Err   error // the context's: context.Canceled or context.DeadlineExceeded
+	Cause error // context.Cause of it; nil if that is Err itself
+	Last  error // the last failure before that; nil if there was none
+}
+
+func canceled(ctx context.Context, last error) *CanceledError {
+	e := &CanceledError{Err: ctx.Err()}
+	if cause := context.Cause(ctx); !same(cause, e.Err) {
+		e.Cause = cause
+	}
+	if prior, ok := last.(*CanceledError); ok {
+		last = prior.Last
+	}
+	if !same(last, e.Err) && !same(last, e.Cause) {
+		e.Last = last
+	}
+	return e
+}
+
+// same compares errors by identity; errors that cannot be compared are never the same.
+func same(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+}
+
+func (e *CanceledError) Error() string {
+	s := "resilience: canceled by the caller: " + e.Err.Error()
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
+	if e.Last != nil {
+		s += " (last failure: " + e.Last.Error() + ")"
+	}
+	return s
+}
+
+// Unwrap returns the context's error, its cause and the last failure, as far as there are any.
+func (e *CanceledError) Unwrap() []error {
+	all := []error{e.Err}
+	for _, err := range []error{e.Cause, e.Last} {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+// ErrorType is the class for the telemetry attribute error.type.
+func (e *CanceledError) ErrorType() string { return "canceled" }
+
+// PanicError is a recovered panic.
+type PanicError struct {
+	Value any    // what the operation panicked with
+	Stack []byte // as runtime/debug.Stack formats it, of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("resilience: panic: %v", e.Value) }
+
+// Unwrap returns the value the operation panicked with, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ErrorType is the class for the telemetry attribute error.type.
+func (e *PanicError) ErrorType() string { return "panic" }
+
+// refusal is what a layer's refusal tells.
+type refusal struct {
+	reason     events.Reason
+	retryAfter time.Duration
+	stateSeq   uint64
+}
+
+// refusalIn returns the refusal that err is or wraps, looking along single wrapping alone: an error that joins a refusal
+// with other failures is no plain refusal.
+func refusalIn(err error) (interface{ refusal() refusal }, bool) {
+	for err != nil {
+		switch e := err.(type) {
+		case *BreakerOpenError:
+			return e, true
+		case *LimitedError:
+			return e, true
+		case *refusedRetry:
+			return refusalIn(e.refusal)
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// refusedRetry is what a Retry returns when a layer inside refused an attempt after another had failed: both are found
+// in it.
+type refusedRetry struct{ refusal, last error }
+
+func (e *refusedRetry) Error() string {
+	return e.refusal.Error() + " (last attempt: " + e.last.Error() + ")"
+}
+func (e *refusedRetry) Unwrap() []error { return []error{e.refusal, e.last} }

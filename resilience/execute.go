@@ -1,0 +1,149 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+var (
+	errNilOperation = errors.New("resilience: the operation is nil")
+	errNotBuilt     = errors.New("resilience: the pipeline was not made by NewPipeline")
+)
+
+func (p *Pipeline[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	f := p.folded.Load()
+	if f == nil {
+		return v, p.unusable()
+	}
+	return f.do(ctx, call, op)
+}
+
+func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	if op == nil {
+		return v, errNilOperation
+	}
+	if ctx.Err() != nil {
+		return v, canceled(ctx, nil)
+	}
+	if retriesRunning.Load() != 0 {
+		call.renumber = ctx.Value(attemptKey{}) != nil
+	}
+	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {
+		return f.recorded(ctx, call, op, heard)
+	}
+	v, err = f.run(ctx, call, op)
+	if err != nil {
+		err = outgoing(ctx, err)
+	}
+	return v, err
+}
+
+// outgoing returns the error for the caller: without verdict, and marked if the caller's own context ended. ctx is the
+// one that the caller gave; what the error says of itself does not matter.
+func outgoing(ctx context.Context, err error) error {
+	if v, ok := err.(*verdict); ok && (v.given == nil || v.seen == nil) {
+		return v.given
+	} else if ok {
+		err = v.given
+	} else {
+		err = withoutVerdict(err)
+	}
+	if ctx.Err() != nil {
+		return canceled(ctx, err)
+	}
+	return err
+}
+
+// recorded runs a call that has a record.
+func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
+	rec := new(record)
+	call.rec = rec
+	if f.hold != nil {
+		rec.held.on = true
+		return f.held(ctx, call, op, heard)
+	}
+	return f.unheld(ctx, call, op, heard)
+}
+
+// held runs a call whose value the layers hold until it is released.
+func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
+	late := errNotReturned
+	defer func() { call.release(0, late) }() // what no value has taken over: it panics, or there is no value
+	v, err = f.unheld(ctx, call, op, heard)
+	if ends := &call.rec.held; err == nil && len(ends.ends) > 0 {
+		v = f.hold(v, ends.releaser())
+		ends.ends = nil
+	}
+	late = nil
+	return v, err
+}
+
+func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
+	if heard {
+		return f.observed(ctx, call, op)
+	}
+	v, err = f.run(ctx, call, op)
+	if err != nil {
+		err = outgoing(ctx, err)
+	}
+	return v, err
+}
+
+// observed runs a call whose beginning and end are told.
+func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T]) (v T, err error) {
+	rec := call.rec
+	rec.start(caller, call.key)
+	call.now, call.timed = rec.beganAt, true
+	outcome, failure := events.OutcomeFailure, errNotReturned
+	var ends events.Ends[events.ExecutionFinished]
+	defer func() { ends.Finish(f.finished(rec, outcome, failure)) }()
+	ctx := f.bus.Execution.Begin(caller, events.ExecutionStarted{Meta: rec.meta(f.source, 0, rec.beganAt)}, &ends)
+	v, err = f.run(ctx, call, op)
+	outcome, failure = executionOutcome(caller, err)
+	if err != nil {
+		err = outgoing(caller, err)
+		if outcome == events.OutcomeCanceled {
+			failure = err
+		}
+	}
+	return v, err
+}
+
+// finished explains the call.
+func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error) events.ExecutionFinished {
+	at := now()
+	e := events.ExecutionFinished{
+		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: int(rec.runs),
+		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
+	}
+	if outcome != events.OutcomeSuccess {
+		e.Reason, e.Layer = rec.reason, rec.decider
+	}
+	return e
+}
+
+// executionOutcome judges a call by the context that the caller gave and the error of the outermost layer.
+func executionOutcome(caller context.Context, err error) (events.Outcome, error) {
+	failure, failingValue := seen(err)
+	switch {
+	case failure == nil:
+		return events.OutcomeSuccess, nil
+	case failingValue:
+		return events.OutcomeFailure, failure
+	case caller.Err() != nil:
+		return events.OutcomeCanceled, failure
+	}
+	if _, refused := failure.(*refusedRetry); refused {
+		return events.OutcomeRejected, failure
+	}
+	if _, refused := refusalIn(failure); refused {
+		return events.OutcomeRejected, failure
+	}
+	if _, timeout := failure.(*TimeoutError); timeout {
+		return events.OutcomeTimeout, failure
+	}
+	return events.OutcomeFailure, withoutVerdict(failure)
+}

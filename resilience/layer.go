@@ -1,0 +1,99 @@
+package resilience
+
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// Operation is what a pipeline runs: the caller's function. It should return soon after its context is done.
+type Operation[T any] func(ctx context.Context) (T, error)
+
+// Layer is one link of a pipeline. A layer of one's own also implements [Gate] or [TypedLayer]; for the rest there is [Around].
+type Layer interface {
+	LayerInfo() LayerInfo
+}
+
+// LayerInfo describes a layer.
+type LayerInfo struct {
+	// Name tells the layer apart in telemetry; empty means its type.
+	Name string
+	// Type is one of the Type constants of package events, or a short name of one's own; empty means "custom". It
+	// becomes a metric label: it must not vary with the calls.
+	Type string
+	// Settings are the effective settings, defaults filled in, in the order in which they should be read.
+	Settings []Setting
+}
+
+// Setting is one effective setting of a layer.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Gate is a layer that admits or refuses a call and learns how the admitted ones end: breakers and limiters are gates. Its
+// methods are called concurrently. For each Permit that Admit returned, Settle is called exactly once, also when the operation panics or
+// ends its goroutine.
+type Gate interface {
+	Layer
+	// Admit returns a permit, or refuses with an error made by [Reject]. It may wait, until ctx is done; then it
+	// returns ctx.Err().
+	Admit(ctx context.Context, call Call) (Permit, error)
+	Settle(permit Permit, outcome Outcome)
+}
+
+// Permit is what a [Gate] wants to know again at Settle; its fields are the gate's own.
+type Permit struct{ Token, Start int64 }
+
+// Outcome tells a [Gate] how an admitted call ended.
+type Outcome struct {
+	Kind OutcomeKind
+	// Err is the failure, for a failing value what Classify said of it; nil unless Kind is OutcomeFailed,
+	// OutcomeRefused, OutcomeCanceled or OutcomeExcluded.
+	Err error
+}
+
+// OutcomeKind is how an admitted call ended, as far as a [Gate] is concerned.
+type OutcomeKind uint8
+
+const (
+	// OutcomeSucceeded: with a success.
+	OutcomeSucceeded OutcomeKind = 1 + iota
+	// OutcomeFailed: with an error, a failing value, or by the expiry of a Timeout layer inside or outside.
+	OutcomeFailed
+	// OutcomeRefused: a layer further in refused it; it tells nothing about the dependency.
+	OutcomeRefused
+	// OutcomeCanceled: the caller lost interest, by cancellation or by its own deadline.
+	OutcomeCanceled
+	// OutcomeExcluded: PipelineConfig.If says that the error is no failure of the dependency.
+	OutcomeExcluded
+	// OutcomeNotReturned: the operation panicked or ended its goroutine.
+	OutcomeNotReturned
+)
+
+var outcomeKindNames = [...]string{"OutcomeKind(0)", "succeeded", "failed", "refused", "canceled", "excluded", "not_returned"}
+
+// String returns the kind's name.
+func (k OutcomeKind) String() string {
+	if int(k) < len(outcomeKindNames) {
+		return outcomeKindNames[k]
+	}
+	return "OutcomeKind(invalid)"
+}
+
+// Next is the rest of a pipeline, as a layer sees it. It returns the error of the operation or of a layer further in; with a failing
+// value (see PipelineConfig.Classify) it returns the value and what Classify said of it: a layer that hands both on
+// unchanged gives the caller the value with a nil error.
+type Next[T any] func(ctx context.Context, call Call, op Operation[T]) (T, error)
+
+// TypedLayer is a layer that changes the flow: it may call next not at all, once, or several times. Wrap is called once, when the
+// pipeline is built.
+type TypedLayer[T any] interface {
+	Layer
+	Wrap(next Next[T]) Next[T]
+}
+
+// stateful is a layer whose state has a source of its own.
+type stateful interface {
+	stateSource() *events.Source
+}

@@ -1,0 +1,54 @@
+package resilience
+
+import (
+	"errors"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/stop"
+)
+
+// Permanent marks an operation's error as one that no further attempt can mend: every enclosing Retry ends with it. The text
+// stays err's, errors.Is and errors.As find err, and breakers count it as any failure. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &stop.Error{Err: err, Reason: events.ReasonPermanent}
+}
+
+// RetryAfter adds to an operation's error when the peer wants to be asked again; a Retry waits at least that long, up to its
+// MaxDelay. d <= 0 adds nothing. Any error with a method RetryAfter() time.Duration is heard alike. RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil || d <= 0 {
+		return err
+	}
+	return &hinted{err, d}
+}
+
+type hinted struct {
+	err   error
+	after time.Duration
+}
+
+func (e *hinted) Error() string             { return e.err.Error() }
+func (e *hinted) Unwrap() error             { return e.err }
+func (e *hinted) RetryAfter() time.Duration { return e.after }
+
+// hintIn returns how long the failure asks to wait; 0 if it does not.
+func hintIn(err error) time.Duration {
+	var h interface{ RetryAfter() time.Duration }
+	if errors.As(err, &h) {
+		return max(h.RetryAfter(), 0)
+	}
+	return 0
+}
+
+// stopIn returns why the failure ends every enclosing retry; 0 if it does not.
+func stopIn(err error) events.Reason {
+	var s *stop.Error
+	if errors.As(err, &s) {
+		return s.Reason
+	}
+	return 0
+}

@@ -1,0 +1,147 @@
+package resilience
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// PipelineConfig configures a [Pipeline]. Changing it, or its slice of layers, after the pipeline was built changes nothing.
+type PipelineConfig[T any] struct {
+	// Name tells the pipeline apart in telemetry, where it becomes a label. It is required.
+	Name string
+	// Layers, the outermost first. None: the operation runs once, and its errors and events are those of a pipeline.
+	Layers []Layer
+	// Classify judges what the operation returned, once, for all layers and for telemetry: nil is a success, an error is the
+	// failure they see. It can make a value a failure (a 503 response) or an error a success (sql.ErrNoRows). The caller gets
+	// what the operation returned either way. Nil: an error is a failure. It is called concurrently.
+	Classify func(T, error) error
+	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed. An error is published and
+	// changes nothing.
+	Discard func(T) error
+	// If is the default of the layers' own predicates: which failures are retried (Retry.If), and which count (BreakerConfig.FailureIf).
+	If func(error) bool
+	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value so that release is
+	// called when the value is done with; until then the bulkheads keep its permit and the contexts live. A Timeout
+	// inside a Retry covers the attempt only; one outside goes on until the release. release may be called several times; the first
+	// counts, and its error is the outcome that the gates learn.
+	Hold func(value T, release func(error)) T
+	// JudgeOnReturn: with Hold, breakers learn the outcome when the operation returns and not at the release.
+	JudgeOnReturn bool
+	// RecoverPanics turns a panic of the operation into a *PanicError. It is never retried. By default a panic goes
+	// through to the caller, after all layers let go.
+	RecoverPanics bool
+	// Bus is where the events go. Nil means events.Default().
+	Bus *events.Bus
+}
+
+// Pipeline runs operations of one result type through its layers. Make one with [NewPipeline] and share it: it is safe for
+// concurrent use.
+type Pipeline[T any] struct {
+	folded atomic.Pointer[folded[T]]
+	mu     sync.Mutex // guards closing
+	closed *folded[T] // what folded was before Close
+}
+
+// folded is a pipeline made ready to run. It is immutable.
+type folded[T any] struct {
+	run         Next[T]
+	bus         *events.Bus
+	source      *events.Source
+	hold        func(T, func(error)) T
+	counted     bool // more than one layer starts attempts: they are numbered in a record
+	description Description
+}
+
+// NewPipeline builds a pipeline. Its errors are *ConfigErrors, wrapped or joined, and what does not fit together: the same
+// state at two places, a layer for another result type.
+func NewPipeline[T any](cfg PipelineConfig[T]) (*Pipeline[T], error) {
+	f, err := fold(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	p := new(Pipeline[T])
+	p.folded.Store(f)
+	return p, nil
+}
+
+// MustPipeline is NewPipeline, and panics with its error.
+func MustPipeline[T any](cfg PipelineConfig[T]) *Pipeline[T] { return mustBe(NewPipeline(cfg)) }
+
+// PassThrough returns a pipeline without layers: it runs each operation once. All of them share the name "pass_through".
+func PassThrough[T any]() *Pipeline[T] {
+	p := new(Pipeline[T])
+	p.folded.Store(mustBe(fold(PipelineConfig[T]{Name: passThroughName}, sharedSource(passThroughName))))
+	return p
+}
+
+const passThroughName = "pass_through"
+
+// Do runs op through the layers and returns what it returned, or the error of the layer that decided.
+//
+// When ctx ends before there is a result, the error is a *CanceledError; if it has ended already, op does not run. A panic of op
+// reaches the caller, unless RecoverPanics is set. After Close the error is ErrClosed.
+func (p *Pipeline[T]) Do(ctx context.Context, op Operation[T]) (T, error) {
+	return p.do(ctx, Call{attempt: 1}, op)
+}
+
+// DoKey is Do with a key for the layers that act by key. The key is in the events, too, so it should not be secret.
+func (p *Pipeline[T]) DoKey(ctx context.Context, key string, op Operation[T]) (T, error) {
+	return p.do(ctx, Call{key: key, attempt: 1}, op)
+}
+
+// Run is Do for an operation that returns an error only. Classify then judges errors alone.
+func (p *Pipeline[T]) Run(ctx context.Context, op func(ctx context.Context) error) error {
+	if op == nil {
+		return errNilOperation
+	}
+	_, err := p.do(ctx, Call{attempt: 1, valueless: true}, func(ctx context.Context) (T, error) {
+		var none T
+		return none, op(ctx)
+	})
+	return err
+}
+
+// Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
+func (p *Pipeline[T]) Describe() Description {
+	if f := p.folded.Load(); f != nil {
+		return f.description
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed != nil {
+		return p.closed.description
+	}
+	return Description{}
+}
+
+// Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers; what the
+// pipeline shares with others stays usable. It waits, until ctx is done, for the goroutines that the pipeline started:
+// no layer of this version starts any. Closing again does nothing.
+func (p *Pipeline[T]) Close(ctx context.Context) error {
+	p.mu.Lock()
+	f := p.folded.Load()
+	if f == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = f
+	p.folded.Store(nil)
+	p.mu.Unlock()
+	if f.source.Pipeline() != passThroughName {
+		f.bus.Remove(f.source)
+	}
+	return nil
+}
+
+// unusable tells why the pipeline has nothing to run.
+func (p *Pipeline[T]) unusable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed == nil {
+		return errNotBuilt
+	}
+	return ErrClosed
+}

@@ -1,0 +1,99 @@
+package resilience
+
+import (
+	"context"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// Timeout is a layer that ends the context of what is inside it after a while. Outside a Retry it limits the whole call, inside it
+// each attempt. It is cooperative: the call returns when the operation does. It keeps nothing between calls.
+type Timeout struct {
+	// Name tells the layer apart in telemetry; empty means "timeout".
+	Name string
+	// After is the limit. Zero means 10 s; negative switches the layer off.
+	After time.Duration
+}
+
+const defaultTimeout = 10 * time.Second
+
+// LayerInfo implements [Layer].
+func (t Timeout) LayerInfo() LayerInfo {
+	after := "off"
+	if t.After >= 0 {
+		after = or(t.After, defaultTimeout).String()
+	}
+	return LayerInfo{Name: t.Name, Type: events.TypeTimeout, Settings: []Setting{{"after", after}}}
+}
+
+func (t Timeout) check() error {
+	c := checks{typ: "Timeout"}
+	c.name("Name", t.Name, false)
+	return c.err()
+}
+
+// timing is a Timeout at its place in a pipeline.
+type timing struct {
+	place
+	limit time.Duration
+	cause *TimeoutError // of the contexts it ends
+}
+
+func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] {
+	if t.After < 0 {
+		return next
+	}
+	limit := or(t.After, defaultTimeout)
+	l := &timing{at, limit, &TimeoutError{Layer: at.name, Limit: limit}}
+	if b.cfg.Hold != nil {
+		return holdTiming(b, l, next)
+	}
+	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
+		limited, stop := context.WithTimeoutCause(ctx, limit, l.cause)
+		defer stop()
+		v, err := next(limited, call, op)
+		if l.expired(ctx, limited) {
+			err = l.concluded(ctx, call, err)
+		}
+		return v, err
+	}
+}
+
+// expired tells whether the limit, and not the context outside, ended the context inside.
+func (l *timing) expired(outside, inside context.Context) bool {
+	return inside.Err() != nil && context.Cause(inside) == error(l.cause) && outside.Err() == nil
+}
+
+// concluded returns the error of a call that ended after the limit. What came late without an error is kept.
+func (l *timing) concluded(ctx context.Context, call Call, err error) error {
+	failure, failingValue := seen(err)
+	if failure == nil || failingValue {
+		if l.bus.LateResult.Heard() {
+			outcome := events.OutcomeSuccess
+			if failingValue {
+				outcome = events.OutcomeFailure
+			}
+			l.bus.LateResult.Publish(ctx, events.LateResult{Meta: call.meta(l.source, call.Attempt()), Outcome: outcome, Err: failure})
+		}
+		return err
+	}
+	own := failure
+	if canceled, ok := own.(*CanceledError); ok {
+		own = canceled.Last // a retry inside was cut short
+	}
+	if own == context.DeadlineExceeded || own == context.Canceled || own == error(l.cause) {
+		own = nil // the operation only reports its context's end
+	}
+	call.decide(0, l.source)
+	if l.bus.TimedOut.Heard() {
+		l.bus.TimedOut.Publish(ctx, events.TimedOut{Meta: call.meta(l.source, call.Attempt()), Limit: l.limit, Err: own})
+	}
+	return &TimeoutError{Layer: l.name, Limit: l.limit, Err: own}
+}
+
+// endedByTimeout tells whether a Timeout layer ended the context.
+func endedByTimeout(ctx context.Context) bool {
+	_, ours := context.Cause(ctx).(*TimeoutError)
+	return ours
+}

@@ -1,0 +1,125 @@
+package resilience
+
+import (
+	"errors"
+	"io"
+	"net"
+	"reflect"
+	"syscall"
+)
+
+// IsTransient tells whether a failed call is worth repeating, if the operation is idempotent: timeouts, refused or reset
+// connections, an unexpected EOF, temporary DNS failures, the statuses 408, 429, 502, 503 and 504 (of errors with a
+// method HTTPStatusCode or StatusCode() int), gRPC's UNAVAILABLE (of errors with gRPC's GRPCStatus method), refusals of our own, and errors
+// that say so themselves (Transient() bool). The call may have had an effect all the same: for operations that must not run twice see
+// [IsNotProcessed].
+func IsTransient(err error) bool { return KindOf(err).Transient() }
+
+// IsNotProcessed tells whether a failed call surely was not executed by the peer, so that even one that is not idempotent may be
+// repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, and refusals of our own. An
+// error that joins several was not processed if none of them was.
+func IsNotProcessed(err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *BreakerOpenError, *LimitedError:
+		return true
+	case *net.DNSError:
+		return true
+	case *net.OpError:
+		return e.Op == "dial"
+	case *unmarked:
+		return IsNotProcessed(e.err)
+	case *CanceledError:
+		return e.Last != nil && IsNotProcessed(e.Last)
+	}
+	if err == syscall.ECONNREFUSED || isRefusedStream(err) {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return IsNotProcessed(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		all := e.Unwrap()
+		for _, inner := range all {
+			if !IsNotProcessed(inner) {
+				return false
+			}
+		}
+		return len(all) > 0
+	}
+	return false
+}
+
+// knownTransient knows the failures of networks and servers.
+func knownTransient(err error) bool {
+	for _, target := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, io.ErrUnexpectedEOF} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return dns.IsTemporary || dns.IsTimeout
+	}
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return true
+	}
+	switch statusOf(err) {
+	case 408, 429, 502, 503, 504:
+		return true
+	}
+	return isRefusedStream(err) || isGRPCUnavailable(err)
+}
+
+func statusOf(err error) int {
+	var h interface{ HTTPStatusCode() int }
+	if errors.As(err, &h) {
+		return h.HTTPStatusCode()
+	}
+	var s interface{ StatusCode() int }
+	if errors.As(err, &s) {
+		return s.StatusCode()
+	}
+	return 0
+}
+
+// h2Error has the shape of HTTP/2's stream error. The one that net/http bundles converts itself to any struct of this shape
+// (its As method): that is how it is meant to be recognised.
+type h2Error struct {
+	StreamID uint32
+	Code     h2Code
+	Cause    error
+}
+
+type h2Code uint32
+
+const refusedStream h2Code = 0x7 // RFC 9113, section 7
+
+func (e h2Error) Error() string { return "stream error" }
+
+func isRefusedStream(err error) bool {
+	var e h2Error
+	return errors.As(err, &e) && e.Code == refusedStream
+}
+
+// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here.
+func isGRPCUnavailable(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		m := reflect.ValueOf(err).MethodByName("GRPCStatus")
+		if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
+			continue
+		}
+		status := m.Call(nil)[0]
+		if k := status.Kind(); k == reflect.Pointer && status.IsNil() {
+			return false
+		}
+		code := status.MethodByName("Code")
+		if !code.IsValid() || code.Type().NumIn() != 0 || code.Type().NumOut() != 1 || code.Type().Out(0).Kind() != reflect.Uint32 {
+			return false
+		}
+		return code.Call(nil)[0].Uint() == 14 // codes.Unavailable
+	}
+	return false
+}
