@@ -1,0 +1,69 @@
+package promres
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// adapter is one Attach: it counts the events of one bus, and is the one Collector that a Registerer gets.
+type adapter struct {
+	bus        *events.Bus
+	durations  Durations
+	metrics    *metrics
+	errorTypes *errorTypes
+	stateTimes *stateTimes
+	mark       *prometheus.Desc
+	rows       *events.Table[row]
+	cancels    []func()
+}
+
+func newAdapter(bus *events.Bus, cfg Config) *adapter {
+	a := &adapter{
+		bus:        bus,
+		durations:  cfg.Durations,
+		metrics:    newMetrics(cfg.ConstLabels),
+		errorTypes: newErrorTypes(),
+		stateTimes: newStateTimes(),
+		// No series has this descriptor. It makes a Registerer refuse the same bus a second time, also where the
+		// constant labels differ and every call would be counted twice.
+		mark: prometheus.NewDesc("resilience_attached", "Marks the bus that is attached.", nil,
+			prometheus.Labels{"bus": fmt.Sprintf("%p", bus)}),
+	}
+	a.metrics.buildInfo.hold([]string{label(version())})
+	return a
+}
+
+// subscribe starts to count.
+func (a *adapter) subscribe() {
+	a.rows = events.NewTable(a.bus, a.open, a.close)
+	for _, h := range handled {
+		a.cancels = append(a.cancels, h.subscribe(a))
+	}
+}
+
+// unsubscribe stops to count and drops every series.
+func (a *adapter) unsubscribe() {
+	for _, cancel := range a.cancels {
+		cancel()
+	}
+	a.rows.Close()
+}
+
+// Describe implements [prometheus.Collector].
+func (a *adapter) Describe(to chan<- *prometheus.Desc) {
+	a.metrics.describe(to)
+	to <- a.mark
+}
+
+// Collect implements [prometheus.Collector].
+func (a *adapter) Collect(to chan<- prometheus.Metric) {
+	for _, v := range a.metrics.vecs {
+		v.Collect(to)
+	}
+	for _, m := range a.read().metrics(a.metrics, a.stateTimes) {
+		to <- m
+	}
+}

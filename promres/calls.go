@@ -1,0 +1,119 @@
+package promres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// calls is what a pipeline's calls and their attempts count into.
+type calls struct {
+	active            prometheus.Gauge
+	executions        *family[prometheus.Counter]  // by outcome
+	executionDuration *family[prometheus.Observer] // by outcome; nil if switched off
+	executionAttempts *family[prometheus.Observer] // by outcome
+	backoff, queue    prometheus.Counter
+	attempts          []*family[prometheus.Counter] // by kind, then outcome
+	attemptDuration   *family[prometheus.Observer]  // by outcome; nil if switched off or with one attempt at most
+	failures          *failures
+
+	// The ends of intervals, bound once: binding them in each call would allocate.
+	executionEnd func(events.ExecutionFinished)
+	attemptEnd   func(events.AttemptFinished)
+}
+
+// openCalls makes what a pipeline's calls count into.
+func (a *adapter) openCalls(r *row, s *events.Source) *calls {
+	m, pipeline := a.metrics, label(s.Pipeline())
+	outcomes, kinds := events.Outcomes(), events.AttemptKinds()
+	byOutcome := func(outcome int) []string { return []string{pipeline, enumLabel[events.Outcome](outcome)} }
+	c := &calls{
+		active:            series(r, m.executionActive, pipeline),
+		executions:        newFamily(r, m.executions, len(outcomes)+1, byOutcome),
+		executionAttempts: newFamily(r, m.executionAttempts, len(outcomes)+1, byOutcome),
+		backoff:           series(r, m.executionWaitTime, pipeline, waitBackoff),
+		queue:             series(r, m.executionWaitTime, pipeline, waitQueue),
+		failures:          newFailures(r, m.attemptFailures, pipeline, a.errorTypes),
+	}
+	for kind := range len(kinds) + 1 {
+		c.attempts = append(c.attempts, newFamily(r, m.attempts, len(outcomes)+1, func(outcome int) []string {
+			return []string{pipeline, enumLabel[events.AttemptKind](kind), enumLabel[events.Outcome](outcome)}
+		}))
+	}
+	if a.durations != DurationsNone {
+		c.executionDuration = newFamily(r, m.executionDuration, len(outcomes)+1, byOutcome)
+	}
+	if a.durations == DurationsAll && repeats(s) {
+		c.attemptDuration = newFamily(r, m.attemptDuration, len(outcomes)+1, byOutcome)
+	}
+	for _, o := range outcomes {
+		c.executions.at(int(o))
+		for _, k := range kinds {
+			c.attempts[k].at(int(o))
+		}
+	}
+	c.executionEnd, c.attemptEnd = c.executionFinished, c.attemptFinished
+	return c
+}
+
+// repeats tells whether a call of the pipeline may run its operation a second time.
+func repeats(pipeline *events.Source) bool {
+	return slices.ContainsFunc(pipeline.Layers(), func(l *events.Source) bool { return l.Type() == events.TypeRetry })
+}
+
+func (a *adapter) executionStarted(_ context.Context, e events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
+	r := a.row(e.Meta)
+	if r == nil || r.calls == nil {
+		return nil, nil
+	}
+	r.calls.active.Inc()
+	return nil, r.calls.executionEnd
+}
+
+// executionFinished ends what executionStarted began, also when the pipeline is gone meanwhile: another of the same name
+// may still show how many calls are active.
+func (c *calls) executionFinished(e events.ExecutionFinished) {
+	outcome := int(e.Outcome)
+	c.active.Dec()
+	c.executions.at(outcome).Inc()
+	c.executionAttempts.at(outcome).Observe(float64(e.Attempts))
+	if c.executionDuration != nil {
+		c.executionDuration.at(outcome).Observe(e.Duration.Seconds())
+	}
+	addTime(c.backoff, e.Backoff)
+	addTime(c.queue, e.Queued)
+}
+
+func (a *adapter) attemptStarted(_ context.Context, e events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
+	r := a.row(e.Meta)
+	if r == nil || r.calls == nil {
+		return nil, nil
+	}
+	return nil, r.calls.attemptEnd
+}
+
+func (c *calls) attemptFinished(e events.AttemptFinished) {
+	kind, outcome := int(e.Kind), int(e.Outcome)
+	if kind >= len(c.attempts) {
+		kind = 0
+	}
+	c.attempts[kind].at(outcome).Inc()
+	if c.attemptDuration != nil {
+		c.attemptDuration.at(outcome).Observe(e.Duration.Seconds())
+	}
+	switch e.Outcome {
+	case events.OutcomeFailure, events.OutcomeTimeout, events.OutcomeRejected:
+		c.failures.of(e.Err).Inc()
+	}
+}
+
+// addTime adds seconds to a counter, which must never fall.
+func addTime(c prometheus.Counter, d time.Duration) {
+	if d > 0 {
+		c.Add(d.Seconds())
+	}
+}

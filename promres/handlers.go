@@ -1,0 +1,34 @@
+package promres
+
+import "github.com/telltale-go/telltale/events"
+
+// handler is a kind of event that is counted.
+type handler struct {
+	event     string
+	subscribe func(*adapter) (cancel func())
+}
+
+// handled and skipped together name every kind of [events.Catalogue].
+var handled = []handler{
+	{events.ExecutionStarted{}.EventName(), func(a *adapter) func() { return a.bus.Execution.Observe(a.executionStarted) }},
+	{events.AttemptStarted{}.EventName(), func(a *adapter) func() { return a.bus.Attempt.Observe(a.attemptStarted) }},
+	{events.RetryStopped{}.EventName(), func(a *adapter) func() { return a.bus.RetryStopped.Subscribe(a.retryStopped) }},
+	{events.CallRejected{}.EventName(), func(a *adapter) func() { return a.bus.CallRejected.Subscribe(a.callRejected) }},
+	{events.TimedOut{}.EventName(), func(a *adapter) func() { return a.bus.TimedOut.Subscribe(a.timedOut) }},
+	{events.BreakerStateChanged{}.EventName(), func(a *adapter) func() {
+		return a.bus.BreakerStateChanged.Subscribe(a.breakerStateChanged)
+	}},
+}
+
+// skipped names the kinds of event that have no handler here, and why.
+var skipped = map[string]string{
+	events.ExecutionFinished{}.EventName(): "comes with the start's observer",
+	events.AttemptFinished{}.EventName():   "comes with the start's observer",
+	events.SourceAdded{}.EventName():       "the table of rows observes the sources",
+	events.SourceRemoved{}.EventName():     "the table of rows observes the sources",
+	events.RetryScheduled{}.EventName():    "proves no attempt; resilience.attempts counts those that start",
+	events.LateResult{}.EventName():        "no metric: for logs and traces",
+	events.DiscardFailed{}.EventName():     "no metric: for logs",
+	events.CallbackPanicked{}.EventName():  "no metric: for logs",
+	events.HandlerPanicked{}.EventName():   "no metric by subscriber yet: for logs",
+}
