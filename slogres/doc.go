@@ -1,1 +1,45 @@
+// Package slogres writes what the pipelines and layers of Telltale tell to a [log/slog.Handler]: one record an event.
+//
+// One line in main opts in:
+//
+//	defer slogres.MustAttach(events.Default(), slogres.Config{})()
+//
+// With the trace and span ids of package otelres, which is attached first:
+//
+//	defer otelres.MustAttach(events.Default(), otelres.Config{})()
+//	defer slogres.MustAttach(events.Default(), slogres.Config{Trace: otelres.TraceIDs})()
+//
+// A record's time is the event's, its message a short constant sentence ("circuit breaker opened"), its attributes are
+// flat and those of [events.Fields]. No record holds a call's key or an error's text unless [Config] asks for it.
+//
+// # Levels
+//
+// Levels follow [events.SeverityOf]:
+//
+//   - DEBUG: attempt finished, retry scheduled or stopped, a call rejected by a layer, a late result, a call that
+//     succeeded or was canceled, sources that come and go
+//   - INFO: breaker half-open, breaker closed
+//   - WARN: breaker opened, timeout, a failed discard, and a failed call: one record, whatever its attempts did
+//   - ERROR: a callback or a handler panicked
+//
+// A failed attempt that a retry mends is no more than DEBUG. The starts of calls and attempts are left out unless
+// [Config].Skip says otherwise: their ends tell all that they do.
+//
+// # Contexts and order
+//
+// The handler gets the call's context, so handlers that look for a span find one: the attempt's in the record of an
+// attempt, the execution's in that of an execution. A start hook sees only what the hooks attached before it made of the
+// context: attach slogres last. Attached before otelres, a record has the span one level further out (an attempt's record
+// the execution's, an execution's record the caller's): the same trace, as long as the caller is in one.
+//
+// The context that Handle gets is marked by [events.Nest], and events of calls made with it are ignored, so a handler
+// that ships its records with resilient calls does not feed itself. It must pass that context on; the client of one that
+// cannot is built with [events.Off]. Enabled gets the context without the mark, because a disabled level costs no
+// allocation, and must make no resilient calls.
+//
+// # Slow and failing handlers
+//
+// Handlers run inside users' calls; [Config].Buffered moves them to a goroutine of their own. A handler's panic changes
+// no call: the bus counts and publishes it. An error that Handle returns is ignored, as [slog.Logger] does; a [Router]
+// counts them.
 package slogres

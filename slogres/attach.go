@@ -1,0 +1,179 @@
+package slogres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// Attach writes a record for each event of bus, as cfg says, until detach is called. It refuses a nil bus, a handler that
+// is attached to the bus already ([ErrAttached]) and negative sizes and times.
+//
+// After detach has returned no event is written, apart from one whose record another goroutine is writing just then; with
+// [Config].Buffered, detach waits until what was buffered is written, at most FlushTimeout. Calling it again is harmless.
+func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
+	if bus == nil {
+		return nil, errors.New("slogres: nil bus")
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	release, err := take(bus, cfg.Handler)
+	if err != nil {
+		return nil, err
+	}
+	a := &attachment{Config: cfg}
+	if cfg.Buffered > 0 {
+		a.buffer = &buffer{bus: bus, size: cfg.Buffered, write: a.write}
+	}
+	cancels := a.subscribe(bus)
+	return sync.OnceFunc(func() {
+		a.detached.Store(true)
+		for _, cancel := range cancels {
+			cancel()
+		}
+		if a.buffer != nil {
+			a.buffer.close(cmp.Or(cfg.FlushTimeout, defaultFlushTimeout))
+		}
+		release()
+	}), nil
+}
+
+// MustAttach is [Attach] that panics with the error.
+func MustAttach(bus *events.Bus, cfg Config) (detach func()) {
+	detach, err := Attach(bus, cfg)
+	if err != nil {
+		panic(err)
+	}
+	return detach
+}
+
+// attachment is one Attach.
+type attachment struct {
+	Config
+	buffer   *buffer // nil: records are written inside the calls
+	detached atomic.Bool
+}
+
+func (a *attachment) subscribe(bus *events.Bus) (cancels []func()) {
+	return []func(){
+		watch(a, &bus.Execution, func(o events.Outcome) events.ExecutionFinished { return events.ExecutionFinished{Outcome: o} }),
+		watch(a, &bus.Attempt, func(o events.Outcome) events.AttemptFinished { return events.AttemptFinished{Outcome: o} }),
+		hear(a, &bus.RetryScheduled),
+		hear(a, &bus.RetryStopped),
+		hear(a, &bus.CallRejected),
+		hear(a, &bus.TimedOut),
+		hear(a, &bus.LateResult),
+		hear(a, &bus.BreakerStateChanged),
+		hear(a, &bus.DiscardFailed),
+		hear(a, &bus.CallbackPanicked),
+		hear(a, &bus.HandlerPanicked),
+		bus.Source.Observe(func(ctx context.Context, e events.SourceAdded) func(context.Context, events.SourceRemoved) {
+			tell(ctx, a, e)
+			return func(ctx context.Context, e events.SourceRemoved) { tell(ctx, a, e) }
+		}),
+	}
+}
+
+// hear logs the events of a topic.
+func hear[E events.Event](a *attachment, topic *events.Topic[E]) (cancel func()) {
+	return topic.Subscribe(func(ctx context.Context, e E) { tell(ctx, a, e) })
+}
+
+// watch logs both ends of an interval. sample makes an end with an outcome: from it follow the levels that ends can have,
+// and when none of them is enabled at the start, nothing is kept for the end.
+func watch[S, F events.Event](a *attachment, i *events.Interval[S, F], sample func(events.Outcome) F) (cancel func()) {
+	var levels []slog.Level // the highest first
+	for _, o := range events.Outcomes() {
+		levels = append(levels, LevelOf(sample(o)))
+	}
+	slices.SortFunc(levels, func(l, other slog.Level) int { return int(other - l) })
+	levels = slices.Compact(levels)
+
+	p := newPending(func(ctx context.Context, f F) { tell(ctx, a, f) })
+	return i.Observe(func(ctx context.Context, s S) (context.Context, func(F)) {
+		tell(ctx, a, s)
+		if s.Header().Nested || !a.mayWrite(ctx, levels) {
+			return nil, nil
+		}
+		return nil, p.until(ctx)
+	})
+}
+
+// mayWrite tells whether the handler takes records of any of these levels, as far as is known before there is an event.
+func (a *attachment) mayWrite(ctx context.Context, levels []slog.Level) bool {
+	if a.Level != nil {
+		return true
+	}
+	h := a.handler()
+	for _, l := range levels {
+		if h.Enabled(ctx, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell logs one event. It is generic so that an event whose level is disabled is not boxed on the heap: the one
+// conversion that is not on its way to a record is to LevelOf, which keeps nothing.
+func tell[E events.Event](ctx context.Context, a *attachment, e E) {
+	if a.detached.Load() || e.Header().Nested {
+		return
+	}
+	h := a.handler()
+	var level slog.Level
+	if a.Level == nil {
+		level = LevelOf(e)
+	} else {
+		level = a.Level(e)
+	}
+	if !h.Enabled(ctx, level) {
+		return
+	}
+	if marked(ctx, e) || a.skips(e) {
+		return
+	}
+	if a.buffer != nil {
+		a.buffer.put(ctx, e)
+		return
+	}
+	_ = h.Handle(events.Nest(ctx), a.record(ctx, level, e)) // as slog.Logger does
+}
+
+// marked tells whether an event comes from a call that a handler makes, where no execution says so: a shared breaker that
+// changes its state. The bus itself marks the context of what it tells about panics.
+func marked(ctx context.Context, e events.Event) bool {
+	_, byBus := e.(events.HandlerPanicked)
+	return !byBus && events.Nested(ctx)
+}
+
+func (a *attachment) skips(e events.Event) bool {
+	if a.Skip == nil {
+		return SkipStarts(e)
+	}
+	return a.Skip(e)
+}
+
+// write is the second half of tell on the buffer's goroutine, where slog.Default may have become another.
+func (a *attachment) write(ctx context.Context, e events.Event) {
+	h, level := a.handler(), LevelOf(e)
+	if a.Level != nil {
+		level = a.Level(e)
+	}
+	if h.Enabled(ctx, level) {
+		_ = h.Handle(events.Nest(ctx), a.record(ctx, level, e))
+	}
+}
+
+func (a *attachment) handler() slog.Handler {
+	if a.Handler != nil {
+		return a.Handler
+	}
+	return slog.Default().Handler()
+}

@@ -1,0 +1,105 @@
+package slogres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// buffer writes events in order, one at a time, on a goroutine that lives while there are any. It stands behind the
+// check of the level: a buffered subscription to the whole bus would queue, and drop for, what is not logged anyway.
+type buffer struct {
+	bus   *events.Bus
+	size  int
+	write func(context.Context, events.Event)
+
+	mu      sync.Mutex // guards what follows; not held while write runs
+	box     events.Outbox[entry]
+	waiting int           // entries in box, and the one that is being written
+	closed  bool          // what comes, or still waits, is not written
+	idle    chan struct{} // closed when nothing waits; made by close, nil before
+}
+
+type entry struct {
+	ctx context.Context
+	e   events.Event
+}
+
+// put queues an event, or drops and counts it.
+func (b *buffer) put(ctx context.Context, e events.Event) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return
+	}
+	if !b.box.Put(entry{ctx, e}, b.size) {
+		b.mu.Unlock()
+		b.bus.CountDropped()
+		return
+	}
+	b.waiting++
+	b.box.HandOver(&b.mu, b.deliver) // releases mu
+}
+
+// deliver writes one entry. A panic is published as the bus does it for its own handlers; the outbox goes on after a
+// Goexit.
+func (b *buffer) deliver(i entry) {
+	ctx := context.WithoutCancel(i.ctx)
+	defer b.delivered()
+	defer func() {
+		if v := recover(); v != nil {
+			b.panicked(ctx, i.e, v)
+		}
+	}()
+	if b.isClosed() {
+		b.bus.CountDropped()
+		return
+	}
+	b.write(ctx, i.e)
+}
+
+func (b *buffer) panicked(ctx context.Context, e events.Event, value any) {
+	if _, again := e.(events.HandlerPanicked); again {
+		return
+	}
+	m := e.Header()
+	m.At = time.Now()
+	b.bus.HandlerPanicked.Publish(events.Nest(ctx), events.HandlerPanicked{Meta: m, Event: e.EventName(), Value: value})
+}
+
+func (b *buffer) delivered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting--
+	if b.waiting == 0 && b.idle != nil {
+		close(b.idle)
+		b.idle = nil
+	}
+}
+
+func (b *buffer) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
+// close waits until what is queued is written, at most for limit, and has the rest dropped. It is called once.
+func (b *buffer) close(limit time.Duration) {
+	b.mu.Lock()
+	if b.waiting > 0 {
+		idle := make(chan struct{})
+		b.idle = idle
+		b.mu.Unlock()
+		timer := time.NewTimer(limit)
+		select {
+		case <-idle:
+		case <-timer.C:
+		}
+		timer.Stop()
+		b.mu.Lock()
+	}
+	b.closed = true
+	b.mu.Unlock()
+}
