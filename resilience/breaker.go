@@ -226,9 +226,12 @@ func (b *Breaker) command(do func(*machine, int64) (transition, bool)) {
 
 // unlock mirrors the machine, publishes what it did, and releases mu.
 func (b *Breaker) unlock(ctx context.Context, call Call, made []transition) {
-	if len(made) > 0 {
-		b.refuse(made[len(made)-1])
+	if len(made) == 0 {
+		b.mirror()
+		b.mu.Unlock()
+		return
 	}
+	b.refuse(made[len(made)-1]) // before anybody can see the state
 	b.mirror()
 	if b.place.bus.BreakerStateChanged.Heard() {
 		for _, t := range made {
@@ -237,7 +240,7 @@ func (b *Breaker) unlock(ctx context.Context, call Call, made []transition) {
 			}
 		}
 	}
-	if b.cfg.CooldownFunc != nil && len(made) > 0 && b.machine.state == events.StateOpen {
+	if b.cfg.CooldownFunc != nil && b.machine.state == events.StateOpen {
 		b.growCooldown(b.machine.openings)
 	}
 	b.box.Deliver(&b.mu, b.publish)

@@ -1,7 +1,6 @@
 package resilience
 
 import (
-	"errors"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -37,8 +36,7 @@ func (e *hinted) RetryAfter() time.Duration { return e.after }
 
 // hintIn returns how long the failure asks to wait; 0 if it does not.
 func hintIn(err error) time.Duration {
-	var h interface{ RetryAfter() time.Duration }
-	if errors.As(err, &h) {
+	if h, ok := find[interface{ RetryAfter() time.Duration }](err); ok {
 		return max(h.RetryAfter(), 0)
 	}
 	return 0
@@ -46,8 +44,7 @@ func hintIn(err error) time.Duration {
 
 // stopIn returns why the failure ends every enclosing retry; 0 if it does not.
 func stopIn(err error) events.Reason {
-	var s *stop.Error
-	if errors.As(err, &s) {
+	if s, ok := find[*stop.Error](err); ok {
 		return s.Reason
 	}
 	return 0

@@ -33,11 +33,10 @@ func seen(err error) (failure error, failingValue bool) {
 
 // withoutVerdict returns err as the caller may see it, when it is not a verdict itself: a layer of the user's may have wrapped one.
 func withoutVerdict(err error) error {
-	var v *verdict
-	if !errors.As(err, &v) {
-		return err
+	if _, wrapped := find[*verdict](err); wrapped {
+		return &unmarked{err}
 	}
-	return &unmarked{err}
+	return err
 }
 
 // unmarked is an error whose tree has a verdict somewhere: it speaks and compares as that tree does, and does not show it.
