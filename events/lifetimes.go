@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -25,43 +26,22 @@ type lifetime struct {
 	cleanup runtime.Cleanup
 }
 
-// indexes are given out process-wide, so that a source's index is its own whatever bus it is on.
-var indexes indexPool
-
-type indexPool struct {
-	mu   sync.Mutex
-	next int
-	free []int
-}
-
-func (p *indexPool) take() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.free); n > 0 {
-		i := p.free[n-1]
-		p.free = p.free[:n-1]
-		return i
-	}
-	p.next++
-	return p.next - 1
-}
-
-func (p *indexPool) give(i int) {
-	p.mu.Lock()
-	p.free = append(p.free, i)
-	p.mu.Unlock()
-}
-
 var lastSource atomic.Uint64
 
-// NewSource makes a source, with those of its layers, and tells the observers of [Bus.Source]. The caller keeps it for as long
-// as it publishes; [Bus.Remove] ends it, and so does the garbage collector.
+// NewSource makes a source, with those of its layers, and tells the observers of [Bus.Source]. The caller keeps it for as
+// long as it publishes; [Bus.Remove] ends it, and so does the garbage collector, when neither it nor one of its layers is
+// held any more.
 func (b *Bus) NewSource(spec SourceSpec) *Source {
 	s := b.newSource(spec)
 	for _, l := range spec.Layers {
-		s.layers = append(s.layers, b.newSource(l))
+		layer := b.newSource(l)
+		layer.whole = s
+		s.layers = append(s.layers, layer)
+		s.rest.layers = append(s.rest.layers, layer.rest)
 	}
-	b.Source.add(s)
+	if !b.hub.off {
+		b.Source.add(s)
+	}
 	return s
 }
 
@@ -71,34 +51,22 @@ func (b *Bus) newSource(spec SourceSpec) *Source {
 	if !b.hub.off {
 		s.index = indexes.take()
 	}
+	r := &Source{hub: s.hub, id: s.id, index: s.index, spec: s.spec}
+	r.spec.Breaker, r.spec.Limiter, r.spec.Shared = nil, nil, nil
+	r.rest = r
+	r.gone.Store(true)
+	s.rest = r
 	return s
 }
 
-// Remove tells the observers that the source is gone. Removing again does nothing.
+// Remove tells the observers that a pipeline or a shared layer is gone. Removing again does nothing, nor does removing a
+// pipeline's layer, or a source of another bus.
 func (b *Bus) Remove(s *Source) {
-	for _, l := range s.layers {
-		l.gone.Store(true)
-	}
-	s.gone.Store(true)
 	b.Source.remove(s.id, func(w *watcher) { w.box.Deliver(&b.Source.mu, w.deliver) })
 }
 
-// remains is the copy of a source that is told when it is gone.
-func remains(s *Source) *Source {
-	r := &Source{hub: s.hub, id: s.id, index: s.index, spec: s.spec}
-	r.spec.Breaker, r.spec.Limiter, r.spec.Shared = nil, nil, nil
-	r.gone.Store(true)
-	for _, l := range s.layers {
-		r.layers = append(r.layers, remains(l))
-	}
-	return r
-}
-
 func (l *Lifetimes) add(s *Source) {
-	if l.hub.off {
-		return
-	}
-	life := &lifetime{source: weak.Make(s), rest: remains(s)}
+	life := &lifetime{source: weak.Make(s), rest: s.rest}
 	life.cleanup = runtime.AddCleanup(s, func(id uint64) {
 		l.remove(id, func(w *watcher) { w.box.HandOver(&l.mu, w.deliver) })
 	}, s.id)
@@ -118,39 +86,32 @@ func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
 		return
 	}
 	delete(l.live, id)
+	if s := life.source.Value(); s != nil {
+		s.gone.Store(true) // before anybody is told: no table may open a row for it again
+	}
 	life.cleanup.Stop()
-	l.tell(change{removed: life.rest}, deliver)
-	for _, r := range life.rest.layers {
-		indexes.give(r.index)
-	}
-	indexes.give(life.rest.index)
-}
-
-// tell queues a change for every watcher under the lock, so that all see one order, then delivers. mu is held on entry
-// and released on return.
-func (l *Lifetimes) tell(c change, deliver func(*watcher)) {
-	c.at = time.Now()
-	for _, w := range l.watchers {
-		w.box.Put(c, 0)
-	}
-	watchers := slices.Clone(l.watchers)
-	l.mu.Unlock()
-	l.deliver(watchers, deliver)
-}
-
-// deliver lets each watcher have what is queued for it, also when the handler of one ends the goroutine.
-func (l *Lifetimes) deliver(watchers []*watcher, deliver func(*watcher)) {
-	defer func() {
-		if len(watchers) > 0 {
-			l.deliver(watchers, deliver)
+	defer func() { // also when a handler ends the goroutine
+		indexes.give(life.rest.index)
+		for _, r := range life.rest.layers {
+			indexes.give(r.index)
 		}
 	}()
-	for len(watchers) > 0 {
-		w := watchers[0]
-		watchers = watchers[1:]
+	l.tell(change{removed: life.rest}, deliver)
+}
+
+// tell queues a change for every watcher under the lock, so that all see one order, then lets each have what is queued for
+// it. mu is held on entry and released on return.
+func (l *Lifetimes) tell(c change, deliver func(*watcher)) {
+	c.at = time.Now()
+	watchers := l.watchers // never changed in place, but for appending
+	for _, w := range watchers {
+		w.box.Put(c, 0)
+	}
+	l.mu.Unlock()
+	each(watchers, func(w *watcher) {
 		l.mu.Lock()
 		deliver(w) // releases mu
-	}
+	})
 }
 
 func (l *Lifetimes) list() []*Source {
@@ -167,23 +128,36 @@ func (l *Lifetimes) living() []*Source {
 			all = append(all, s)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Source) int {
-		if a.id < b.id {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b *Source) int { return cmp.Compare(a.id, b.id) })
 	return all
 }
 
 // Observe calls added for each source that lives, before it returns, and for each that comes; the function that added
 // returns (nil: none) is called when that source goes. No source is told twice or missed, and an observer learns of a
-// source's end after its beginning. After cancel neither is called.
+// source's end after its beginning. After cancel neither is called; one under way may go on.
+//
+// The functions run one at a time, inside the call that makes or removes the source, or, where one is running already or
+// the source was collected, on another goroutine soon after.
 func (l *Lifetimes) Observe(added func(context.Context, SourceAdded) func(context.Context, SourceRemoved)) (cancel func()) {
 	if !l.hub.accepts(added == nil, SourceAdded{}.EventName()) {
 		return func() {}
 	}
-	w := &watcher{hub: l.hub, added: added, ends: map[uint64]func(context.Context, SourceRemoved){}}
+	ends := map[uint64]func(context.Context, SourceRemoved){} // used by who delivers, one at a time
+	return l.observe(func(ctx context.Context, e SourceAdded) {
+		if end := added(ctx, e); end != nil {
+			ends[e.Source.id] = end
+		}
+	}, func(ctx context.Context, e SourceRemoved) {
+		if end := ends[e.Source.id]; end != nil {
+			delete(ends, e.Source.id)
+			end(ctx, e)
+		}
+	})
+}
+
+// observe is Observe with removed for every source that goes, also for one that added panicked on, or never heard of.
+func (l *Lifetimes) observe(added func(context.Context, SourceAdded), removed func(context.Context, SourceRemoved)) (cancel func()) {
+	w := &watcher{hub: l.hub, added: added, removed: removed}
 	l.mu.Lock()
 	now := time.Now()
 	for _, s := range l.living() {
@@ -208,10 +182,10 @@ type change struct {
 // watcher is one observer. Its outbox gives it changes one at a time, in order.
 type watcher struct {
 	hub      *hub
-	added    func(context.Context, SourceAdded) func(context.Context, SourceRemoved)
+	added    func(context.Context, SourceAdded)
+	removed  func(context.Context, SourceRemoved)
 	canceled atomic.Bool
-	box      Outbox[change]                                  // guarded by Lifetimes.mu
-	ends     map[uint64]func(context.Context, SourceRemoved) // used by who delivers, one at a time
+	box      Outbox[change] // guarded by Lifetimes.mu
 }
 
 func (w *watcher) deliver(c change) {
@@ -219,20 +193,13 @@ func (w *watcher) deliver(c change) {
 		return
 	}
 	ctx := context.Background()
-	if s := c.added; s != nil {
-		e := SourceAdded{Meta{Source: s, At: c.at}}
+	if c.added != nil {
+		e := SourceAdded{Meta{Source: c.added, At: c.at}}
 		defer w.hub.guard(ctx, e)
-		if end := w.added(ctx, e); end != nil {
-			w.ends[s.id] = end
-		}
+		w.added(ctx, e)
 		return
 	}
-	end := w.ends[c.removed.id]
-	if end == nil {
-		return
-	}
-	delete(w.ends, c.removed.id)
 	e := SourceRemoved{Meta{Source: c.removed, At: c.at}}
 	defer w.hub.guard(ctx, e)
-	end(ctx, e)
+	w.removed(ctx, e)
 }

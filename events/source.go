@@ -23,7 +23,17 @@ type Source struct {
 	index  int
 	spec   SourceSpec
 	layers []*Source
-	gone   atomic.Bool
+	whole  *Source     // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
+	rest   *Source     // what is told of it when it is gone: a copy that reads no state and holds nothing alive
+	gone   atomic.Bool // it was removed; a layer goes with its pipeline
+}
+
+// left tells whether the source is gone.
+func (s *Source) left() bool {
+	if s.whole != nil {
+		s = s.whole
+	}
+	return s.gone.Load()
 }
 
 // SourceSpec describes a source that is to be made.
@@ -91,9 +101,8 @@ func (s *Source) Settings() string { return s.spec.Settings }
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.
 func (s *Source) Layers() []*Source { return s.layers }
 
-// Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It is
-// -1 on [Off]. A
-// [Table] does what is needed to keep things by it.
+// Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
+// is -1 on [Off]. A [Table] does what is needed to keep things by it.
 func (s *Source) Index() int { return s.index }
 
 // Breaker reads a circuit breaker's state; false for other sources.
@@ -125,7 +134,7 @@ func (e SourceAdded) appendFields(f []Field) []Field   { return appendSource(f, 
 func (e SourceRemoved) appendFields(f []Field) []Field { return appendSource(f, e.Source) }
 
 func appendSource(f []Field, s *Source) []Field {
-	if s.Layer() == "" {
+	if s != nil && s.Layer() == "" {
 		f = append(f, Field{KeyLayerType, s.Type()})
 	}
 	return f

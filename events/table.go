@@ -2,13 +2,14 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // Table keeps one V for each live source: pipelines, their layers and shared state. It is how an adapter resolves its
 // instruments once instead of at each event: Get is a bounds check and two loads. Events of a source that is gone find
-// nothing. It is safe for concurrent use.
+// nothing. Make one with [NewTable]; its methods are safe for concurrent use.
 type Table[V any] struct {
 	hub    *hub
 	open   func(*Source) *V
@@ -20,27 +21,30 @@ type Table[V any] struct {
 }
 
 type row[V any] struct {
-	source uint64
-	value  *V
+	source uint64  // its id: indexes are used again
+	rest   *Source // what drop is told; the source itself must not be held
+	value  *V      // nil: open declined
 }
 
-// NewTable calls open for each source that lives and each that comes, and drop (nil: nothing) when it goes; a pipeline first, then
-// its layers in their order. For a source that is gone, drop's Source is a copy that reads no state. The bus holds sources weakly: a V
-// must not hold its Source, or a dropped pipeline never leaves.
-// open and drop run one at a time and must not use the table.
+// NewTable calls open for each source that lives and each that comes, a pipeline first, then its layers in their order,
+// and drop (nil: nothing) once for each V when its source goes or the table is closed. Where open returns nil nothing is
+// kept. Drop gets a copy of the source that reads no state, for the source may be gone: the bus holds sources weakly, and
+// a V must not hold its Source, or a dropped pipeline never leaves.
+//
+// Open and drop run one at a time, inside Get, Close, or the making and removing of sources. They must not use the table
+// or make or remove sources. A V may be dropped while whoever got it still uses it.
 func NewTable[V any](bus *Bus, open func(*Source) *V, drop func(*Source, *V)) *Table[V] {
-	t := &Table[V]{hub: &bus.hub, open: open, drop: drop}
-	t.cancel = bus.Source.Observe(func(_ context.Context, e SourceAdded) func(context.Context, SourceRemoved) {
+	t := &Table[V]{hub: &bus.hub, open: open, drop: drop, cancel: func() {}}
+	if !bus.hub.accepts(open == nil, "NewTable") {
+		return t
+	}
+	t.cancel = bus.Source.observe(func(_ context.Context, e SourceAdded) {
 		t.Get(e.Source)
 		for _, l := range e.Source.Layers() {
 			t.Get(l)
 		}
-		return func(_ context.Context, e SourceRemoved) {
-			for _, l := range e.Source.Layers() {
-				t.remove(l)
-			}
-			t.remove(e.Source)
-		}
+	}, func(_ context.Context, e SourceRemoved) {
+		each(append(slices.Clone(e.Source.Layers()), e.Source), t.remove)
 	})
 	return t
 }
@@ -62,17 +66,16 @@ func (t *Table[V]) Get(s *Source) *V {
 func (t *Table[V]) make(s *Source) *V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || s.gone.Load() || s.hub != t.hub || s.index < 0 {
+	if t.closed || s.left() || s.hub != t.hub || s.index < 0 {
 		return nil
 	}
-	rows := t.grow(s.index)
-	if r := rows[s.index].Load(); r != nil && r.source == s.id {
+	slot := &t.grow(s.index)[s.index]
+	if r := slot.Load(); r != nil && r.source == s.id {
 		return r.value
-	} else if r != nil {
-		t.dropRow(&rows[s.index], nil, r) // its source's end is not told yet, but its index is used again
 	}
+	t.take(slot) // its source's end is not told yet, but its index is used again
 	v := t.open(s)
-	rows[s.index].Store(&row[V]{s.id, v})
+	slot.Store(&row[V]{s.id, s.rest, v})
 	return v
 }
 
@@ -97,48 +100,49 @@ func (t *Table[V]) remove(s *Source) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rows := t.rows.Load()
-	if t.closed || rows == nil || s.index >= len(*rows) {
+	if rows == nil || uint(s.index) >= uint(len(*rows)) {
 		return
 	}
 	slot := &(*rows)[s.index]
 	if r := slot.Load(); r != nil && r.source == s.id {
-		t.dropRow(slot, s, r)
+		t.take(slot)
 	}
 }
 
-func (t *Table[V]) dropRow(slot *atomic.Pointer[row[V]], s *Source, r *row[V]) {
-	slot.Store(nil)
-	if t.drop != nil {
-		t.drop(s, r.value)
+// take empties a slot. mu is held.
+func (t *Table[V]) take(slot *atomic.Pointer[row[V]]) {
+	if r := slot.Swap(nil); r != nil && r.value != nil && t.drop != nil {
+		t.drop(r.rest, r.value)
 	}
 }
 
-// All calls yield for each V, in the order of the sources' indexes, until it returns false. A V added meanwhile may be missed.
+// All calls yield for each V, in the order of the sources' indexes, until it returns false. A V that comes meanwhile may
+// be missed.
 func (t *Table[V]) All(yield func(*V) bool) {
 	rows := t.rows.Load()
 	if rows == nil {
 		return
 	}
 	for i := range *rows {
-		if r := (*rows)[i].Load(); r != nil && !yield(r.value) {
+		if r := (*rows)[i].Load(); r != nil && r.value != nil && !yield(r.value) {
 			return
 		}
 	}
 }
 
-// Close drops every row and ends the table's subscription. Get returns nil from then on.
+// Close drops every row and ends the table's subscription. Get returns nil from then on. Closing again does nothing.
 func (t *Table[V]) Close() {
 	t.cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	rows := t.rows.Load()
+	rows := t.rows.Swap(nil)
 	if rows == nil {
 		return
 	}
-	for i := range *rows {
-		if r := (*rows)[i].Load(); r != nil {
-			t.dropRow(&(*rows)[i], nil, r)
-		}
+	slots := make([]*atomic.Pointer[row[V]], len(*rows))
+	for i := range slots {
+		slots[i] = &(*rows)[i]
 	}
+	each(slots, t.take)
 }
