@@ -35,6 +35,9 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	if cfg.Durations == 0 {
+		cfg.Durations = DurationsAll
+	}
 	a := newAdapter(bus, cfg)
 	if err := prometheus.NewRegistry().Register(a); err != nil { // in an empty registry only our own faults can fail
 		return nil, fmt.Errorf("promres: Config.ConstLabels: %w", err)

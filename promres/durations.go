@@ -2,7 +2,8 @@ package promres
 
 import "fmt"
 
-// Durations tells which durations have histograms. They make up most of a pipeline's series.
+// Durations tells which durations have histograms, which make up most of a pipeline's series. The zero value stands for
+// DurationsAll.
 type Durations uint8
 
 const (
@@ -14,17 +15,17 @@ const (
 	DurationsNone
 )
 
-var durationsNames = []string{"", "all", "executions", "none"}
+var durationsNames = []string{"all", "all", "executions", "none"}
 
-// String returns the name: all, executions, none.
+// String returns the name: all, executions or none.
 func (d Durations) String() string {
-	if d == 0 || int(d) >= len(durationsNames) {
+	if int(d) >= len(durationsNames) {
 		return fmt.Sprintf("Durations(%d)", uint8(d))
 	}
 	return durationsNames[d]
 }
 
-// MarshalText implements encoding.TextMarshaler. The zero value, which means all, is the empty text.
+// MarshalText implements encoding.TextMarshaler.
 func (d Durations) MarshalText() ([]byte, error) {
 	if int(d) >= len(durationsNames) {
 		return nil, fmt.Errorf("promres: %s is not one of all, executions, none", d)
@@ -34,9 +35,9 @@ func (d Durations) MarshalText() ([]byte, error) {
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Durations) UnmarshalText(text []byte) error {
-	for i, name := range durationsNames {
+	for i, name := range durationsNames[1:] {
 		if name == string(text) {
-			*d = Durations(i)
+			*d = Durations(i + 1)
 			return nil
 		}
 	}
