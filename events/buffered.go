@@ -31,11 +31,12 @@ func (b *Buffered) Dropped() uint64 {
 }
 
 // Close ends the subscription, waits until what is queued has been delivered, and returns nil; or the context's error,
-// if that ends first. Closing again waits again. Called from inside the handler it would wait for itself: use a context
-// that ends.
+// if that ends first. Once it has returned nil the handler is not called again, not even with the ends of calls that are
+// still running. Closing again waits again. Called from inside the handler it would wait for itself: use a context that
+// ends.
 func (b *Buffered) Close(ctx context.Context) error {
 	b.cancel()
-	return b.queue.drained(ctx)
+	return b.queue.close(ctx)
 }
 
 // queue is a bounded queue with a worker that lives while there is something to do. It holds no channel, so one made
@@ -47,6 +48,7 @@ type queue[E Event] struct {
 	mu      sync.Mutex // guards what follows; not held while handle runs
 	items   []item[E]
 	working bool
+	closed  bool // takes no more
 	dropped uint64
 	idle    []chan struct{} // those who wait for the worker's end
 }
@@ -63,6 +65,9 @@ func newQueue[E Event](h *hub, size int, handle func(context.Context, E)) *queue
 func (q *queue[E]) put(ctx context.Context, e E) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	if len(q.items) >= q.size {
 		q.dropped++
 		q.hub.dropped.Add(1)
@@ -105,16 +110,14 @@ func (q *queue[E]) work() {
 
 func (q *queue[E]) one(i item[E]) {
 	ctx := context.WithoutCancel(i.ctx)
-	defer func() {
-		if v := recover(); v != nil {
-			q.hub.panicked(ctx, i.e, v)
-		}
-	}()
+	defer q.hub.guard(ctx, i.e)
 	q.handle(ctx, i.e)
 }
 
-func (q *queue[E]) drained(ctx context.Context) error {
+// close takes no more and waits for the worker's end.
+func (q *queue[E]) close(ctx context.Context) error {
 	q.mu.Lock()
+	q.closed = true
 	if !q.working {
 		q.mu.Unlock()
 		return nil
