@@ -84,8 +84,8 @@ func endOf[F Event](doc string) Kind {
 	return Kind{Name: zero.EventName(), Doc: doc, Zero: zero}
 }
 
-// SeverityOf tells how much an event matters. A failure that a retry may still mend is no warning: that is the failed
-// execution.
+// SeverityOf tells how much an event matters; [SeverityDebug] for a type that is not in the catalogue. A failure that a
+// retry may still mend is no warning: that is the failed execution.
 func SeverityOf(e Event) Severity {
 	switch e := e.(type) {
 	case BreakerStateChanged:
@@ -97,12 +97,15 @@ func SeverityOf(e Event) Severity {
 		switch e.Outcome {
 		case OutcomeFailure, OutcomeTimeout, OutcomeRejected:
 			return SeverityWarn
+		case OutcomeSuccess, OutcomeCanceled:
 		}
 		return SeverityDebug
 	case TimedOut, DiscardFailed:
 		return SeverityWarn
 	case CallbackPanicked, HandlerPanicked:
 		return SeverityError
+	case ExecutionStarted, AttemptStarted, AttemptFinished, RetryScheduled, RetryStopped, CallRejected, LateResult,
+		SourceAdded, SourceRemoved:
 	}
 	return SeverityDebug
 }
