@@ -18,16 +18,18 @@ import (
 const OtherErrorType = "_OTHER"
 
 // ErrorType returns the class of an error for the attribute error.type, "" for nil. In this order: what the error, or
-// the first it wraps, says of itself (ErrorType() string); an HTTP status (HTTPStatusCode() or StatusCode() int, from 400 on); a known
-// class (timeout, canceled, connection_refused, connection_reset, dns, eof); the innermost error's Go type. Errors
-// made by errors.New and fmt.Errorf have no class: _OTHER. It never returns an error's text.
+// the first it wraps, says of itself (ErrorType() string); an HTTP status (HTTPStatusCode() or StatusCode() int, 400 to
+// 599); a known class (dns, connection_refused, connection_reset, canceled, timeout, eof); the innermost error's Go type.
+// Errors made by errors.New, errors.Join and fmt.Errorf have no class: _OTHER. It never returns an error's text.
 func ErrorType(err error) string {
 	if err == nil {
 		return ""
 	}
-	var typed interface{ ErrorType() string }
-	if errors.As(err, &typed) {
-		if t := typed.ErrorType(); t != "" {
+	if e, ok := errors.AsType[interface {
+		error
+		ErrorType() string
+	}](err); ok {
+		if t := e.ErrorType(); t != "" {
 			return t
 		}
 	}
@@ -41,35 +43,46 @@ func ErrorType(err error) string {
 }
 
 func httpStatus(err error) int {
-	var h interface{ HTTPStatusCode() int }
-	if errors.As(err, &h) {
-		return h.HTTPStatusCode()
+	if e, ok := errors.AsType[interface {
+		error
+		HTTPStatusCode() int
+	}](err); ok {
+		return e.HTTPStatusCode()
 	}
-	var s interface{ StatusCode() int }
-	if errors.As(err, &s) {
-		return s.StatusCode()
+	if e, ok := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err); ok {
+		return e.StatusCode()
 	}
 	return 0
 }
 
 func networkClass(err error) string {
-	var dns *net.DNSError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &dns):
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "dns"
+	}
+	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection_refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "connection_reset"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
 		return "timeout"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "eof"
 	}
 	return ""
+}
+
+func timedOut(err error) bool {
+	e, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && e.Timeout()
 }
 
 var (
