@@ -89,6 +89,24 @@ func TestSeriesVanishWithTheirSource(t *testing.T) {
 	}
 }
 
+// BUS-10: a source that is gone makes no series any more, whatever is published in its name.
+func TestEventsOfARemovedSourceAreIgnored(t *testing.T) {
+	r := newRig(t, Config{})
+	p, b := r.pipeline("users", events.TypeRetry), r.breaker("db")
+	var running events.Ends[events.ExecutionFinished]
+	r.bus.Execution.Begin(t.Context(), events.ExecutionStarted{Meta: events.Meta{Source: p}}, &running)
+	r.bus.Remove(p)
+	r.bus.Remove(b.source)
+	running.Finish(events.ExecutionFinished{Outcome: events.OutcomeSuccess, Attempts: 1})
+	call(r.bus, p, events.ExecutionFinished{Outcome: events.OutcomeFailure}, failed(events.AttemptInitial, 1, errBoom))
+	r.bus.RetryStopped.Publish(t.Context(), events.RetryStopped{Meta: events.Meta{Source: p.Layers()[0]}, Reason: events.ReasonExhausted})
+	r.bus.BreakerStateChanged.Publish(t.Context(), events.BreakerStateChanged{Meta: events.Meta{Source: b.source}, To: events.StateOpen})
+	call(r.bus, nil, events.ExecutionFinished{Outcome: events.OutcomeFailure})
+	if left := r.scrape(); len(left) != 1 {
+		t.Errorf("left beside build_info: %v", left)
+	}
+}
+
 // PROM-01, BUS-10: a pipeline that is dropped without being closed.
 func TestSeriesVanishWithACollectedSource(t *testing.T) {
 	r := newRig(t, Config{})
