@@ -91,7 +91,8 @@ func ErrorOf(e Event) error {
 	return nil
 }
 
-// AppendJSON appends the event as one JSON object: "time" in RFC 3339 and its [Fields].
+// AppendJSON appends the event as one JSON object on one line: "time" in RFC 3339 and its [Fields]. Its error is that of a
+// number that JSON has not (NaN, infinite); b is then returned as it was.
 func AppendJSON(b []byte, e Event) ([]byte, error) {
 	out := bytes.NewBuffer(b)
 	enc := json.NewEncoder(out)
@@ -105,16 +106,16 @@ func AppendJSON(b []byte, e Event) ([]byte, error) {
 	}
 	out.WriteString(`{"time":`)
 	if err := write(e.Header().At.Format(time.RFC3339Nano)); err != nil {
-		return nil, err
+		return b, err
 	}
 	for _, f := range Fields(e) {
 		out.WriteByte(',')
 		if err := write(f.Key); err != nil {
-			return nil, err
+			return b, err
 		}
 		out.WriteByte(':')
 		if err := write(f.Value); err != nil {
-			return nil, err
+			return b, err
 		}
 	}
 	out.WriteByte('}')
