@@ -1,0 +1,39 @@
+package stories_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// Bounded-deadline retry: a request handler has two seconds left, the next attempt is due in a minute. The retry does not
+// sleep into the deadline: it stops at once, with the failure that the dependency gave, and there is time to answer something else.
+func Example_boundedDeadlineRetry() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	bus := events.NewBus()
+	bus.RetryStopped.Subscribe(func(_ context.Context, e events.RetryStopped) {
+		fmt.Println("stopped:", e.Reason, "after attempt", e.Attempts)
+	})
+	service := &remote{down: always}
+	prices := resilience.MustPipeline(resilience.PipelineConfig[string]{
+		Name: "prices.get", Bus: bus,
+		Layers: []resilience.Layer{
+			resilience.Retry{MaxAttempts: 5, Backoff: resilience.Constant(time.Minute), MaxDelay: time.Hour},
+		},
+	})
+
+	began := time.Now()
+	_, err := prices.Do(ctx, service.get)
+
+	fmt.Println(err, "at once:", time.Since(began) < time.Second)
+	fmt.Println("the deadline's error:", errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// stopped: deadline after attempt 1
+	// no answer at once: true
+	// the deadline's error: false
+}
