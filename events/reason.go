@@ -3,8 +3,9 @@ package events
 // Reason tells why: a call was rejected, a retry stopped, a breaker changed its state.
 type Reason uint8
 
-// Reasons of a rejection.
 const (
+	// Reasons of a rejection.
+
 	// ReasonOpen: the circuit breaker is open.
 	ReasonOpen Reason = 1 + iota
 	// ReasonForcedOpen: the circuit breaker was opened by hand.
