@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
@@ -16,7 +15,7 @@ import (
 // is attached to the bus already ([ErrAttached]) and negative sizes and times.
 //
 // After detach has returned no event is written, apart from one whose record another goroutine is writing just then; with
-// [Config].Buffered, detach waits until what was buffered is written, at most FlushTimeout. Calling it again is harmless.
+// [Config].Buffered, detach waits until what was buffered is written, at most FlushTimeout. Calling it again does nothing and does not wait.
 func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if bus == nil {
 		return nil, errors.New("slogres: nil bus")
@@ -32,9 +31,18 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if cfg.Buffered > 0 {
 		a.buffer = &buffer{bus: bus, size: cfg.Buffered, write: a.write}
 	}
+	attached := false
+	defer func() {
+		if !attached { // a bus that was not made by NewBus panics
+			release()
+		}
+	}()
 	cancels := a.subscribe(bus)
-	return sync.OnceFunc(func() {
-		a.detached.Store(true)
+	attached = true
+	return func() {
+		if !a.detached.CompareAndSwap(false, true) {
+			return // not sync.Once: to wait on its lock while a flush waits on time is a hang in a synctest bubble
+		}
 		for _, cancel := range cancels {
 			cancel()
 		}
@@ -42,7 +50,7 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 			a.buffer.close(cmp.Or(cfg.FlushTimeout, defaultFlushTimeout))
 		}
 		release()
-	}), nil
+	}, nil
 }
 
 // MustAttach is [Attach] that panics with the error.

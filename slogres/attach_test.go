@@ -123,6 +123,22 @@ func TestAttachRefusesWhatCannotBeMeant(t *testing.T) {
 	MustAttach(bus, Config{Handler: h})
 }
 
+func TestAttachToABusThatIsNoneLeavesNothing(t *testing.T) {
+	bus, h := new(events.Bus), debugRecorder()
+	for range 2 {
+		func() {
+			defer func() {
+				if err, ok := recover().(error); ok && errors.Is(err, ErrAttached) {
+					t.Error(err)
+				}
+			}()
+			MustAttach(bus, Config{Handler: h})
+			t.Error("no panic")
+		}()
+	}
+	MustAttach(events.Off(), Config{Handler: h})()
+}
+
 func TestAHandlerIsAttachedOnceToABusUntilItIsDetached(t *testing.T) {
 	bus, other, h := events.NewBus(), events.NewBus(), debugRecorder()
 	for _, handler := range []slog.Handler{h, nil, slog.DiscardHandler} {

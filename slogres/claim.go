@@ -2,6 +2,7 @@ package slogres
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"runtime"
@@ -12,7 +13,7 @@ import (
 )
 
 // ErrAttached: the handler is attached to the bus already, and would get each record twice.
-var ErrAttached = errors.New("slogres: this handler is already attached to this bus")
+var ErrAttached = errors.New("already attached to this bus")
 
 // claims are the handlers that are attached, by bus. Buses are held weakly: one that is dropped while attached takes its
 // claims along.
@@ -36,7 +37,7 @@ func take(bus *events.Bus, h slog.Handler) (release func(), err error) {
 	claims.mu.Lock()
 	defer claims.mu.Unlock()
 	if _, taken := claims.held[c]; taken {
-		return nil, ErrAttached
+		return nil, fmt.Errorf("slogres: Config.Handler is %w: detach first, or give another", ErrAttached)
 	}
 	if claims.held == nil {
 		claims.held = make(map[claim]struct{})
