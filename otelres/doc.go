@@ -1,1 +1,14 @@
+// Package otelres turns the events of Telltale into OpenTelemetry spans and metrics.
+//
+// One line in main opts in, after the OpenTelemetry SDK is set up:
+//
+//	detach := otelres.MustAttach(events.Default(), otelres.Config{})
+//	defer detach()
+//
+// Each call of a pipeline becomes a span, each attempt a child of it, and whatever the operation starts (an HTTP
+// client's span, a query's) a child of its attempt. Metrics count calls, attempts, failures by type, stopped retries,
+// rejections and timeouts; the states of breakers and limiters are read when the SDK collects. [Metrics] lists them.
+//
+// The package imports OpenTelemetry's API only: it sets no global, installs no exporter, and costs next to nothing where
+// no SDK is installed. Its own failures go to otel.Handle.
 package otelres

@@ -1,0 +1,135 @@
+package otelres
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/telltale-go/telltale/events"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+)
+
+// Attach makes spans and metrics of what happens on bus, as cfg says, until detach is called. It refuses a nil bus, bad
+// options, and a provider that is attached to the bus already ([ErrAttached]).
+//
+// detach removes all that was registered. What has begun is still ended: spans, and the counts of running calls. Calling
+// it again is harmless.
+func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
+	if bus == nil {
+		return nil, errors.New("otelres: nil bus")
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	release, err := take(bus, cfg)
+	if err != nil {
+		return nil, err
+	}
+	attached := false
+	defer func() {
+		if !attached { // a provider, or a bus that is not one, panics
+			release()
+		}
+	}()
+	cancels := attach(bus, cfg)
+	attached = true
+	return sync.OnceFunc(func() {
+		defer release()
+		for _, cancel := range cancels {
+			cancel()
+		}
+	}), nil
+}
+
+// MustAttach is [Attach], and panics with its error.
+func MustAttach(bus *events.Bus, cfg Config) (detach func()) {
+	detach, err := Attach(bus, cfg)
+	if err != nil {
+		panic(err)
+	}
+	return detach
+}
+
+// adapter is one attachment.
+type adapter struct {
+	tracer             trace.Tracer // nil if spans go nowhere
+	spanEvents         bool
+	omitSingleAttempts bool
+	in                 *instruments
+	sources            *events.Table[source]
+	failures           failuresByName
+	stateTimes         stateTimes
+}
+
+// source is what is kept for one live source: of a pipeline, or of a layer.
+type source struct {
+	pipeline *pipeline
+	layer    *layer
+	zeroing  sync.Once
+}
+
+// attach returns what undoes it. Where spans and metrics go nowhere it does nothing.
+func attach(bus *events.Bus, cfg Config) (cancels []func()) {
+	tracer, meter := cfg.tracer(), cfg.meter()
+	if tracer == nil && meter == nil {
+		return nil
+	}
+	if meter == nil {
+		meter = metricnoop.Meter{}
+	}
+	a := &adapter{
+		tracer:             tracer,
+		spanEvents:         tracer != nil && !cfg.OmitSpanEvents,
+		omitSingleAttempts: cfg.OmitSingleAttempts,
+		in:                 newInstruments(meter, cfg.Durations),
+	}
+	for _, s := range a.subscribe(bus) {
+		cancels = append(cancels, s.cancel)
+	}
+	return append(cancels, a.observe(bus, meter))
+}
+
+func (c Config) tracer() trace.Tracer {
+	provider := c.TracerProvider
+	if provider == nil {
+		provider = otel.GetTracerProvider()
+	}
+	t := provider.Tracer(scope, trace.WithInstrumentationVersion(version()))
+	if _, off := t.(tracenoop.Tracer); off {
+		return nil
+	}
+	return t
+}
+
+func (c Config) meter() metric.Meter {
+	provider := c.MeterProvider
+	if provider == nil {
+		provider = otel.GetMeterProvider()
+	}
+	m := provider.Meter(scope, metric.WithInstrumentationVersion(version()))
+	if _, off := m.(metricnoop.Meter); off {
+		return nil
+	}
+	return m
+}
+
+func (a *adapter) open(s *events.Source) *source {
+	f := a.failures.of(s.Pipeline())
+	if s.Layer() == "" {
+		return &source{pipeline: newPipeline(s, a.in, f)}
+	}
+	l := newLayer(s, a.in, f)
+	if l.transitions != nil {
+		l.time = a.stateTimes.open(s.Layer())
+	}
+	return &source{layer: l}
+}
+
+func (a *adapter) drop(_ *events.Source, s *source) {
+	if s.layer != nil && s.layer.time != nil {
+		a.stateTimes.drop(s.layer.time)
+	}
+}

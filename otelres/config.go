@@ -1,0 +1,42 @@
+package otelres
+
+import (
+	"fmt"
+	"reflect"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config says where spans and metrics go and how much of them there is. The zero value sends all of both to the global
+// providers.
+type Config struct {
+	// TracerProvider makes the spans. Nil means the global one, also if that is set later.
+	TracerProvider trace.TracerProvider
+	// MeterProvider makes the instruments. Nil means the global one, also if that is set later.
+	MeterProvider metric.MeterProvider
+	// OmitSingleAttempts leaves out the attempt's span in pipelines in which no second attempt is possible: it would
+	// repeat the execution's.
+	OmitSingleAttempts bool
+	// OmitSpanEvents leaves out the span events: retry scheduled, call rejected, timeout fired, breaker's state changed.
+	OmitSpanEvents bool
+	// Durations says which durations are measured. Zero means DurationsAll. The counters stay in any case.
+	Durations Durations
+}
+
+func (c Config) validate() error {
+	switch {
+	case isNilPointer(c.TracerProvider):
+		return fmt.Errorf("otelres: Config.TracerProvider is a nil %T: leave the field out for the global one", c.TracerProvider)
+	case isNilPointer(c.MeterProvider):
+		return fmt.Errorf("otelres: Config.MeterProvider is a nil %T: leave the field out for the global one", c.MeterProvider)
+	case c.Durations > DurationsNone:
+		return fmt.Errorf("otelres: Config.Durations = %d: want DurationsAll, DurationsExecutions or DurationsNone", c.Durations)
+	}
+	return nil
+}
+
+func isNilPointer(provider any) bool {
+	v := reflect.ValueOf(provider)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,321 @@
+package otelres_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/otelres"
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+)
+
+// PROM-01: counters over closed attributes and the gauges of a source exist, at zero, before anything happens.
+func TestSeriesExistFromTheStart(t *testing.T) {
+	r := newRig(t)
+	r.pipeline("users.get", events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead)
+	r.breaker("db", func() events.BreakerReading { return events.BreakerReading{State: events.StateClosed} })
+	r.source(events.SourceSpec{Layer: "pool", Type: events.TypeBulkhead,
+		Limiter: func() events.LimiterReading { return events.LimiterReading{Limit: 10} }})
+	all := r.collect()
+	kinds, outcomes := len(events.AttemptKinds()), len(events.Outcomes())
+	for name, want := range map[string]int{
+		"resilience.executions":                        outcomes,
+		"resilience.execution.active":                  1,
+		"resilience.execution.wait.time":               2,
+		"resilience.attempts":                          kinds * outcomes,
+		"resilience.retry.stops":                       len(events.StopReasons()),
+		"resilience.rejections":                        len(events.RejectionReasons(events.TypeBreaker)) + len(events.RejectionReasons(events.TypeBulkhead)),
+		"resilience.timeouts":                          1,
+		"resilience.circuit_breaker.state":             len(events.States()),
+		"resilience.circuit_breaker.state.time":        len(events.States()),
+		"resilience.circuit_breaker.transitions":       len(events.Transitions()),
+		"resilience.circuit_breaker.next_probe.time":   1,
+		"resilience.circuit_breaker.state_change.time": 1,
+		"resilience.limiter.usage":                     1,
+		"resilience.limiter.queued":                    1,
+		"resilience.execution.duration":                0, // histograms and error types appear at first use
+		"resilience.attempt.failures":                  0,
+	} {
+		got := seriesOf(all[name])
+		if len(got) != want {
+			t.Errorf("%s has %d series, want %d: %v", name, len(got), want, got)
+		}
+		for set, v := range got {
+			if v != 0 && name != "resilience.circuit_breaker.state" {
+				t.Errorf("%s{%s} = %v, want 0", name, set, v)
+			}
+		}
+	}
+}
+
+func TestActiveExecutionsAreReadAsTheyAre(t *testing.T) {
+	r := newRig(t)
+	users := r.pipeline("users.get")
+	active := func() float64 { return r.value("resilience.execution.active", "resilience.pipeline.name", "users.get") }
+	r.execution(context.Background(), users, events.ExecutionFinished{Outcome: events.OutcomeSuccess}, func(context.Context) {
+		if got := active(); got != 1 {
+			t.Errorf("active = %v during the call, want 1", got)
+		}
+	})
+	if got := active(); got != 0 {
+		t.Errorf("active = %v after the call, want 0", got)
+	}
+}
+
+func TestRefusalsAndStopsAndTimeoutsAreCountedByTheirLayer(t *testing.T) {
+	r := newRig(t)
+	users := r.pipeline("users.get", events.TypeRetry, events.TypeBreaker, events.TypeTimeout)
+	ctx := context.Background()
+	of := func(typ string) events.Meta { return events.Meta{Source: layer(users, typ)} }
+	r.bus.CallRejected.Publish(ctx, events.CallRejected{Meta: of(events.TypeBreaker), Reason: events.ReasonProbing})
+	r.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: of(events.TypeRetry), Reason: events.ReasonExhausted})
+	r.bus.TimedOut.Publish(ctx, events.TimedOut{Meta: of(events.TypeTimeout)})
+	alone := r.breaker("db", nil) // a breaker that is used without a pipeline has no pipeline's name
+	r.bus.CallRejected.Publish(ctx, events.CallRejected{Meta: events.Meta{Source: alone}, Reason: events.ReasonOpen})
+
+	for _, got := range []float64{
+		r.value("resilience.rejections", "resilience.pipeline.name", "users.get", "resilience.layer.name", "circuit_breaker", "resilience.reason", "probing"),
+		r.value("resilience.rejections", "resilience.layer.name", "db", "resilience.reason", "open"),
+		r.value("resilience.retry.stops", "resilience.pipeline.name", "users.get", "resilience.reason", "exhausted"),
+		r.value("resilience.timeouts", "resilience.pipeline.name", "users.get", "resilience.layer.name", "timeout"),
+	} {
+		if got != 1 {
+			t.Errorf("counted %v, want 1", got)
+		}
+	}
+}
+
+func TestAttemptDurationsWhereASecondIsPossible(t *testing.T) {
+	for _, c := range []struct {
+		durations            otelres.Durations
+		executions, attempts int
+	}{
+		{0, 2, 1},
+		{otelres.DurationsAll, 2, 1},
+		{otelres.DurationsExecutions, 2, 0},
+		{otelres.DurationsNone, 0, 0},
+	} {
+		r := newRig(t, func(cfg *otelres.Config) { cfg.Durations = c.durations })
+		r.succeed(context.Background(), r.pipeline("once", events.TypeTimeout))
+		r.succeed(context.Background(), r.pipeline("retried", events.TypeRetry))
+		all := r.collect()
+		if n := len(seriesOf(all["resilience.execution.duration"])); n != c.executions {
+			t.Errorf("Durations %s: %d durations of executions, want %d", c.durations, n, c.executions)
+		}
+		if n := len(seriesOf(all["resilience.attempt.duration"])); n != c.attempts {
+			t.Errorf("Durations %s: %d durations of attempts, want %d", c.durations, n, c.attempts)
+		}
+		if n := len(seriesOf(all["resilience.execution.attempts"])); n != 2 {
+			t.Errorf("Durations %s: %d series of attempts, want 2", c.durations, n)
+		}
+	}
+}
+
+type class string
+
+func (c class) Error() string     { return "secret" }
+func (c class) ErrorType() string { return string(c) }
+
+// Error types are bounded by pipeline name, whatever pipelines of that name come and go.
+func TestErrorTypesAreBounded(t *testing.T) {
+	r := newRig(t)
+	fail := func(s *events.Source, err error) {
+		r.attempt(context.Background(), s, 1, 0, events.AttemptFinished{Outcome: events.OutcomeFailure, Err: err}, nil)
+	}
+	users := r.pipeline("users.get")
+	for i := range 8 {
+		fail(users, class(fmt.Sprint("t", i)))
+	}
+	r.bus.Remove(users)
+	again := r.pipeline("users.get")
+	for i := range 8 {
+		fail(again, class(fmt.Sprint("u", i)))
+	}
+	fail(again, nil)
+	got := seriesOf(r.collect()["resilience.attempt.failures"])
+	if len(got) != 11 {
+		t.Errorf("%d classes, want ten and _OTHER: %v", len(got), got)
+	}
+	if n := got[setOf("resilience.pipeline.name", "users.get", "error.type", "_OTHER")]; n != 7 {
+		t.Errorf("_OTHER = %v, want the six beyond the bound and the one without an error", n)
+	}
+}
+
+// Sources with equal names share series: what adds up is added, of the rest the greatest is told, and no series is told twice.
+func TestSourcesWithEqualNamesShareSeries(t *testing.T) {
+	var duplicates int
+	r := newRig(t, func(c *otelres.Config) { c.MeterProvider = uniqueMeters{c.MeterProvider, &duplicates} })
+	since := time.Unix(1000, 0)
+	r.breaker("db", func() events.BreakerReading {
+		return events.BreakerReading{State: events.StateOpen, Since: since, NextProbe: since.Add(time.Minute), Calls: 10, FailureRatio: .75, Limit: .5, Cooldown: time.Minute}
+	})
+	r.breaker("db", func() events.BreakerReading {
+		return events.BreakerReading{State: events.StateClosed, Since: since.Add(time.Second), Calls: 5, FailureRatio: .25, Limit: .5}
+	})
+	for range 2 {
+		r.source(events.SourceSpec{Layer: "pool", Type: events.TypeBulkhead,
+			Limiter: func() events.LimiterReading { return events.LimiterReading{Limit: 10, Usage: 4, Queued: 1} }})
+	}
+	one, two := r.pipeline("users.get", events.TypeRetry), r.pipeline("users.get", events.TypeRetry)
+	r.execution(context.Background(), one, events.ExecutionFinished{Outcome: events.OutcomeSuccess}, func(ctx context.Context) {
+		r.execution(context.Background(), two, events.ExecutionFinished{Outcome: events.OutcomeSuccess}, func(context.Context) {
+			db := []string{"resilience.layer.name", "db"}
+			pool := []string{"resilience.layer.name", "pool"}
+			for _, c := range []struct {
+				name string
+				of   []string
+				want float64
+			}{
+				{"resilience.circuit_breaker.state", append(db, "resilience.circuit_breaker.state", "open"), 1},
+				{"resilience.circuit_breaker.state", append(db, "resilience.circuit_breaker.state", "closed"), 1},
+				{"resilience.circuit_breaker.state", append(db, "resilience.circuit_breaker.state", "half_open"), 0},
+				{"resilience.circuit_breaker.state_change.time", db, 1001},
+				{"resilience.circuit_breaker.next_probe.time", db, 1060},
+				{"resilience.circuit_breaker.window.calls", db, 15},
+				{"resilience.circuit_breaker.failure.ratio", db, .75},
+				{"resilience.circuit_breaker.failure.ratio.limit", db, .5},
+				{"resilience.circuit_breaker.cooldown", db, 60},
+				{"resilience.limiter.limit", pool, 20},
+				{"resilience.limiter.usage", pool, 8},
+				{"resilience.limiter.queued", pool, 2},
+				{"resilience.execution.active", []string{"resilience.pipeline.name", "users.get"}, 2},
+			} {
+				if got := r.value(c.name, c.of...); got != c.want {
+					t.Errorf("%s{%v} = %v, want %v", c.name, c.of, got, c.want)
+				}
+			}
+		})
+	})
+	if got := seriesOf(r.collect()["resilience.layer.info"]); len(got) != 1 {
+		t.Errorf("layer.info = %v, want one series", got)
+	}
+	if duplicates != 0 {
+		t.Errorf("%d observations repeat a series of the same collection", duplicates)
+	}
+}
+
+// The time in a state never falls while a breaker of its name lives, and starts anew with the first of the next.
+func TestTimeInStateNeverFallsWhenABreakerOfTheSameNameGoes(t *testing.T) {
+	r := newRig(t)
+	reading := func(open time.Duration) func() events.BreakerReading {
+		return func() events.BreakerReading {
+			b := events.BreakerReading{State: events.StateClosed}
+			b.Spent[events.StateOpen] = open
+			return b
+		}
+	}
+	open := func() float64 {
+		return r.value("resilience.circuit_breaker.state.time", "resilience.layer.name", "db", "resilience.circuit_breaker.state", "open")
+	}
+	old := r.breaker("db", reading(time.Hour))
+	r.breaker("db", reading(time.Second))
+	if got := open(); got != 3601 {
+		t.Errorf("open for %v s, want 3601", got)
+	}
+	r.bus.Remove(old)
+	if got := open(); got != 3601 {
+		t.Errorf("open for %v s after one has gone, want 3601 still", got)
+	}
+}
+
+// PROM-01: gauges leave with their source, synchronous series stay.
+func TestReadingsLeaveWithTheirSource(t *testing.T) {
+	r := newRig(t)
+	users := r.pipeline("users.get", events.TypeTimeout)
+	db := r.breaker("db", func() events.BreakerReading { return events.BreakerReading{State: events.StateOpen} })
+	r.succeed(context.Background(), users)
+	r.collect()
+	r.bus.Remove(users)
+	r.bus.Remove(db)
+	r.succeed(context.Background(), users) // of a source that is gone: ignored
+	all := r.collect()
+	for _, name := range []string{"resilience.execution.active", "resilience.layer.info", "resilience.circuit_breaker.state", "resilience.circuit_breaker.state.time"} {
+		if got := seriesOf(all[name]); len(got) != 0 {
+			t.Errorf("%s = %v, want nothing", name, got)
+		}
+	}
+	if got := r.value("resilience.executions", "resilience.pipeline.name", "users.get", "resilience.outcome", "success"); got != 1 {
+		t.Errorf("executions = %v, want 1", got)
+	}
+}
+
+// BUS-10: the adapter does not keep alive what nobody uses any more.
+func TestDroppedSourcesAreCollected(t *testing.T) {
+	r := newRig(t)
+	func() {
+		s := r.bus.NewSource(pipelineSpec("dropped", events.TypeRetry))
+		db := r.bus.NewSource(events.SourceSpec{Layer: "dropped-db", Type: events.TypeBreaker,
+			Breaker: func() events.BreakerReading { return events.BreakerReading{} }})
+		r.succeed(context.Background(), s)
+		r.collect()
+		runtime.KeepAlive(s)
+		runtime.KeepAlive(db)
+	}()
+	for range 1000 {
+		if len(r.bus.Sources()) == 0 {
+			return
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	t.Errorf("still alive: %d sources", len(r.bus.Sources()))
+}
+
+// An SDK that is set after Attach gets all that comes then, the zeros included.
+func TestMetersThatAreSetLater(t *testing.T) {
+	if !inOwnProcess(t) {
+		return
+	}
+	bus := events.NewBus()
+	detach := otelres.MustAttach(bus, otelres.Config{TracerProvider: tracenoop.NewTracerProvider()})
+	defer detach()
+	users := bus.NewSource(pipelineSpec("users.get", events.TypeTimeout))
+	observedCall(bus, users)
+
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	observedCall(bus, users)
+	all := collect(t, reader)
+	if got := seriesOf(all["resilience.executions"])[setOf("resilience.pipeline.name", "users.get", "resilience.outcome", "success")]; got != 1 {
+		t.Errorf("executions = %v, want the one since", got)
+	}
+	if got, ok := seriesOf(all["resilience.timeouts"])[setOf("resilience.pipeline.name", "users.get", "resilience.layer.name", "timeout")]; !ok || got != 0 {
+		t.Errorf("timeouts = %v, %v, want 0", got, ok)
+	}
+}
+
+// Counters exist for every reader, whichever collects first, and also where only changes are told.
+func TestZerosReachEveryReader(t *testing.T) {
+	first, second := sdkmetric.NewManualReader(), sdkmetric.NewManualReader(sdkmetric.WithTemporalitySelector(
+		func(sdkmetric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
+	r := newRig(t, func(c *otelres.Config) {
+		c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(first), sdkmetric.WithReader(second))
+	})
+	r.pipeline("users.get")
+	for i, reader := range []*sdkmetric.ManualReader{first, second} {
+		if got := len(seriesOf(collect(t, reader)["resilience.executions"])); got != len(events.Outcomes()) {
+			t.Errorf("reader %d has %d series, want %d", i, got, len(events.Outcomes()))
+		}
+	}
+}
+
+// Exemplars lead from a duration to its trace.
+func TestDurationsCarryExemplars(t *testing.T) {
+	r := newRig(t)
+	r.succeed(context.Background(), r.pipeline("users.get", events.TypeRetry))
+	want := r.ended("users.get").SpanContext().TraceID()
+	for _, name := range []string{"resilience.execution.duration", "resilience.attempt.duration"} {
+		points := r.collect()[name].Data.(metricdata.Histogram[float64]).DataPoints
+		if len(points) != 1 || len(points[0].Exemplars) != 1 {
+			t.Errorf("%s: no exemplar", name)
+		} else if got := points[0].Exemplars[0].TraceID; string(got) != string(want[:]) {
+			t.Errorf("%s: exemplar of trace %x, want %s", name, got, want)
+		}
+	}
+}

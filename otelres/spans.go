@@ -1,0 +1,66 @@
+package otelres
+
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// What is written on spans, all of it only if the span is recording. Statuses are described by the error's class: its
+// text may hold personal data.
+
+func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
+	attributes := append(make([]attribute.KeyValue, 0, 5),
+		attribute.String(events.KeyOutcome, e.Outcome.String()), attribute.Int(events.KeyAttempts, e.Attempts))
+	if e.Reason != 0 {
+		attributes = append(attributes, attribute.String(events.KeyReason, e.Reason.String()))
+	}
+	if e.Layer != nil && e.Layer.Layer() != "" {
+		attributes = append(attributes, attribute.String(events.KeyLayerName, e.Layer.Layer()))
+	}
+	if failed(e.Outcome) {
+		class := f.class(e.Err)
+		attributes = append(attributes, attribute.String(events.KeyErrorType, class))
+		span.SetStatus(codes.Error, class)
+	}
+	span.SetAttributes(attributes...)
+}
+
+func setAttemptStart(span trace.Span, e events.AttemptStarted) {
+	number := attribute.Int(events.KeyAttemptNumber, e.Attempt)
+	if e.Kind == events.AttemptInitial {
+		span.SetAttributes(number)
+		return
+	}
+	span.SetAttributes(number, attribute.Float64(keyRetryDelay, e.Delay.Seconds()))
+}
+
+// setAttemptEnd has the class of the error if the outcome is a failure, else "".
+func setAttemptEnd(span trace.Span, o events.Outcome, class string) {
+	outcome := attribute.String(events.KeyOutcome, o.String())
+	if class == "" {
+		span.SetAttributes(outcome)
+		return
+	}
+	span.SetAttributes(outcome, attribute.String(events.KeyErrorType, class))
+	span.SetStatus(codes.Error, class)
+}
+
+// recording returns the span that takes the events of a call, nil if there is none.
+func (a *adapter) recording(ctx context.Context) trace.Span {
+	if !a.spanEvents || events.Nested(ctx) {
+		return nil
+	}
+	if c, ok := ctx.Value(a).(*call); ok && c.span.IsRecording() {
+		return c.span
+	}
+	return nil
+}
+
+// addSpanEvent is the one function that writes span events: OpenTelemetry is moving them to logs.
+func addSpanEvent(span trace.Span, name string, attributes ...attribute.KeyValue) {
+	span.AddEvent(name, trace.WithAttributes(attributes...))
+}

@@ -1,0 +1,55 @@
+package otelres
+
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// subscription is what hears some kinds of events, by name.
+type subscription struct {
+	kinds  []string
+	cancel func()
+}
+
+// subscribe hears every kind of event that skipped does not name.
+func (a *adapter) subscribe(bus *events.Bus) []subscription {
+	a.sources = events.NewTable(bus, a.open, a.drop)
+	return []subscription{
+		{kindsOf(events.SourceAdded{}, events.SourceRemoved{}), a.sources.Close},
+		observe(&bus.Execution, a.executionStarted),
+		observe(&bus.Attempt, a.attemptStarted),
+		hear(&bus.RetryScheduled, a.retryScheduled),
+		hear(&bus.RetryStopped, a.retryStopped),
+		hear(&bus.CallRejected, a.callRejected),
+		hear(&bus.TimedOut, a.timedOut),
+		hear(&bus.BreakerStateChanged, a.stateChanged),
+	}
+}
+
+// skipped lists the kinds of events that become neither spans nor metrics: they are for logs.
+var skipped = kindsOf(
+	events.LateResult{},
+	events.DiscardFailed{},
+	events.CallbackPanicked{},
+	events.HandlerPanicked{},
+)
+
+func hear[E events.Event](t *events.Topic[E], handle func(context.Context, E)) subscription {
+	var zero E
+	return subscription{kindsOf(zero), t.Subscribe(handle)}
+}
+
+func observe[S, F events.Event](i *events.Interval[S, F], start func(context.Context, S) (context.Context, func(F))) subscription {
+	var begin S
+	var end F
+	return subscription{kindsOf(begin, end), i.Observe(start)}
+}
+
+func kindsOf(zeros ...events.Event) []string {
+	names := make([]string, len(zeros))
+	for i, e := range zeros {
+		names[i] = e.EventName()
+	}
+	return names
+}

@@ -1,0 +1,81 @@
+package otelres
+
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// What happens within calls becomes counts, and span events of the execution.
+
+func (a *adapter) retryScheduled(ctx context.Context, e events.RetryScheduled) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventRetryScheduled, l.name, attribute.Int(events.KeyAttemptNumber, e.Attempt),
+			attribute.Float64(keyRetryDelay, e.Delay.Seconds()), attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
+	}
+}
+
+func (a *adapter) retryStopped(ctx context.Context, e events.RetryStopped) {
+	if l := a.layerOf(e.Meta); l != nil {
+		l.stops.of(e.Reason).count(exemplars(ctx), l.in.stops)
+	}
+}
+
+func (a *adapter) callRejected(ctx context.Context, e events.CallRejected) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.rejections.of(e.Reason).count(exemplars(ctx), l.in.rejections)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventRejected, l.name, l.layerType, attribute.String(events.KeyReason, e.Reason.String()))
+	}
+}
+
+func (a *adapter) timedOut(ctx context.Context, e events.TimedOut) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.timeouts.count(exemplars(ctx), l.in.timeouts)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventTimedOut, l.name)
+	}
+}
+
+func (a *adapter) stateChanged(ctx context.Context, e events.BreakerStateChanged) {
+	l := a.layerOf(e.Meta)
+	if l == nil || l.transitions == nil {
+		return
+	}
+	l.transitions.of(e.To, e.Reason).count(exemplars(ctx), l.in.transitions)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventStateChanged, l.name, attribute.String(events.KeyStateFrom, e.From.String()),
+			attribute.String(events.KeyState, e.To.String()), attribute.String(events.KeyReason, e.Reason.String()))
+	}
+}
+
+// layerOf is [adapter.pipelineOf] for the events of layers.
+func (a *adapter) layerOf(m events.Meta) *layer {
+	if m.Nested {
+		return nil
+	}
+	if s := a.sources.Get(m.Source); s != nil {
+		return s.layer
+	}
+	return nil
+}
+
+// exemplars returns what of a context matters to a counter: the sampled trace, if there is one, and never the end.
+func exemplars(ctx context.Context) context.Context {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
+}

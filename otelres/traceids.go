@@ -1,0 +1,17 @@
+package otelres
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// TraceIDs returns the ids of the span in ctx as hexadecimal text, false if there is none. It is what slogres.Config.Trace
+// takes.
+func TraceIDs(ctx context.Context) (traceID, spanID string, ok bool) {
+	s := trace.SpanContextFromContext(ctx)
+	if !s.IsValid() {
+		return "", "", false
+	}
+	return s.TraceID().String(), s.SpanID().String(), true
+}
