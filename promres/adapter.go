@@ -32,7 +32,7 @@ func newAdapter(bus *events.Bus, cfg Config) *adapter {
 		mark: prometheus.NewDesc("resilience_attached", "Marks the bus that is attached.", nil,
 			prometheus.Labels{"bus": fmt.Sprintf("%p", bus)}),
 	}
-	a.metrics.buildInfo.hold([]string{label(version())})
+	a.metrics.buildInfo.hold([]string{label(version())}).Set(1)
 	return a
 }
 

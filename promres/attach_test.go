@@ -169,7 +169,8 @@ func TestTwoBusesOnOneRegistry(t *testing.T) {
 // PROM-03
 func TestDetachRestores(t *testing.T) {
 	r := newRig(t, Config{})
-	p, b := r.pipeline("users", events.TypeRetry), r.breaker("db")
+	p := r.pipeline("users", events.TypeRetry)
+	r.breaker("db")
 	call(r.bus, p, events.ExecutionFinished{Outcome: events.OutcomeSuccess}, succeeded(events.AttemptInitial, 1))
 	var running events.Ends[events.ExecutionFinished]
 	r.bus.Execution.Begin(t.Context(), events.ExecutionStarted{Meta: events.Meta{Source: p}}, &running)
@@ -187,7 +188,6 @@ func TestDetachRestores(t *testing.T) {
 	r.want(map[string]float64{`executions_total{outcome="success",pipeline_name="users"}`: 0})
 	again()
 	mustBeEmpty(t, r.reg)
-	runtime.KeepAlive(b)
 }
 
 func TestMustAttachPanicsWithTheError(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -31,14 +30,14 @@ func (r *rig) canonical(name string) (pipeline *events.Source, states []*events.
 	layer := func(position int, layer, typ string, shared *events.Source, settings string) events.SourceSpec {
 		return events.SourceSpec{Pipeline: name, Layer: layer, Type: typ, Position: position, Shared: shared, Settings: settings}
 	}
-	return r.bus.NewSource(events.SourceSpec{Pipeline: name, Type: events.TypePipeline, Layers: []events.SourceSpec{
+	return r.keep(r.bus.NewSource(events.SourceSpec{Pipeline: name, Type: events.TypePipeline, Layers: []events.SourceSpec{
 		layer(0, name+"-pool", events.TypeBulkhead, pool, "max_concurrent=100"),
 		layer(1, name+"-clients", events.TypeBulkhead, clients, "max_concurrent=20"),
 		layer(2, "timeout-2", events.TypeTimeout, nil, "after=2s"),
 		layer(3, "retry", events.TypeRetry, nil, "max_attempts=3"),
 		layer(4, name+"-db", events.TypeBreaker, db.source, "failure_ratio=0.5"),
 		layer(5, "timeout-5", events.TypeTimeout, nil, "after=500ms"),
-	}}), []*events.Source{pool, clients, db.source}
+	}})), []*events.Source{pool, clients, db.source}
 }
 
 // live is a life with successes and failures.
@@ -83,13 +82,12 @@ func TestLintFindsNothing(t *testing.T) {
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
-	runtime.KeepAlive(states)
 }
 
 // PROM-02
 func TestGoldenExposition(t *testing.T) {
 	r := newRig(t, Config{})
-	p, states := r.canonical("users")
+	p, _ := r.canonical("users")
 	r.live(p)
 	const golden = "testdata/exposition.txt"
 	if *update {
@@ -111,7 +109,6 @@ func TestGoldenExposition(t *testing.T) {
 	if err := testutil.GatherAndCompare(r.reg, want, names...); err != nil {
 		t.Error(err)
 	}
-	runtime.KeepAlive(states)
 }
 
 // exposition is the text that a scrape gets, without build_info, whose label is the version.
@@ -150,7 +147,6 @@ func TestSixLayersStayWithinTheBudgetOfSeries(t *testing.T) {
 	if most := healthy + errorTypes + perOutcome*(len(events.Outcomes())-1); all > most {
 		t.Errorf("%d series with every outcome, want at most %d", all, most)
 	}
-	runtime.KeepAlive(states)
 }
 
 // classicSeries counts the lines of samples that a text scrape has.
@@ -170,12 +166,10 @@ func classicSeries(t *testing.T, reg *prometheus.Registry) int {
 // PROM-02: no metric of 40 such pipelines has 2000 label sets, which is where OpenTelemetry would cut off.
 func TestFortyPipelinesStayBelowOpenTelemetrysLimit(t *testing.T) {
 	r := newRig(t, Config{})
-	var keep []any
 	for i := range 40 {
 		p, states := r.canonical("users-" + string(rune('A'+i)))
 		r.live(p)
 		r.everything(p, states)
-		keep = append(keep, p, states)
 	}
 	families, err := r.reg.Gather()
 	if err != nil {
@@ -186,7 +180,6 @@ func TestFortyPipelinesStayBelowOpenTelemetrysLimit(t *testing.T) {
 			t.Errorf("%s has %d label sets", f.GetName(), n)
 		}
 	}
-	runtime.KeepAlive(keep)
 }
 
 // TELEMETRY: histograms of seconds are classic and native at once.

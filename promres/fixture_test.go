@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,8 @@ type rig struct {
 	bus    *events.Bus
 	reg    *prometheus.Registry
 	detach func()
+	mu     sync.Mutex
+	kept   []*events.Source // the bus holds sources weakly
 }
 
 func newRig(t *testing.T, cfg Config) *rig {
@@ -34,7 +37,10 @@ func newRig(t *testing.T, cfg Config) *rig {
 		t.Fatal(err)
 	}
 	r.detach = detach
-	t.Cleanup(detach)
+	t.Cleanup(func() {
+		detach()
+		runtime.KeepAlive(r)
+	})
 	return r
 }
 
@@ -116,7 +122,15 @@ func (r *rig) pipeline(name string, types ...string) *events.Source {
 	for i, typ := range types {
 		spec.Layers = append(spec.Layers, events.SourceSpec{Pipeline: name, Layer: typ, Type: typ, Position: i})
 	}
-	return r.bus.NewSource(spec)
+	return r.keep(r.bus.NewSource(spec))
+}
+
+// keep holds a source until the test ends.
+func (r *rig) keep(s *events.Source) *events.Source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = append(r.kept, s)
+	return s
 }
 
 // fakeBreaker stands for a breaker: its reading can be set.
@@ -128,11 +142,11 @@ type fakeBreaker struct {
 
 func (r *rig) breaker(name string) *fakeBreaker {
 	b := &fakeBreaker{reading: events.BreakerReading{State: events.StateClosed}}
-	b.source = r.bus.NewSource(events.SourceSpec{Layer: name, Type: events.TypeBreaker, Breaker: func() events.BreakerReading {
+	b.source = r.keep(r.bus.NewSource(events.SourceSpec{Layer: name, Type: events.TypeBreaker, Breaker: func() events.BreakerReading {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.reading
-	}})
+	}}))
 	return b
 }
 
@@ -143,8 +157,8 @@ func (b *fakeBreaker) set(change func(*events.BreakerReading)) {
 }
 
 func (r *rig) limiter(name string, reading events.LimiterReading) *events.Source {
-	return r.bus.NewSource(events.SourceSpec{Layer: name, Type: events.TypeBulkhead,
-		Limiter: func() events.LimiterReading { return reading }})
+	return r.keep(r.bus.NewSource(events.SourceSpec{Layer: name, Type: events.TypeBulkhead,
+		Limiter: func() events.LimiterReading { return reading }}))
 }
 
 // call publishes an execution with its attempts, as a pipeline does.

@@ -217,6 +217,7 @@ func TestStateFollowsARealBreaker(t *testing.T) {
 			`circuit_breaker_state_time_seconds_total{circuit_breaker_state="half_open",layer_name="db"}`:   0,
 		})
 		spent := r.scrape()
+		runtime.KeepAlive(db)
 		sum := spent[`circuit_breaker_state_time_seconds_total{circuit_breaker_state="open",layer_name="db"}`] +
 			spent[`circuit_breaker_state_time_seconds_total{circuit_breaker_state="closed",layer_name="db"}`]
 		if !near(sum, 2) {

@@ -3,7 +3,6 @@ package promres
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +51,7 @@ func TestReadingsAreShownInBaseUnits(t *testing.T) {
 		reading.Spent[events.StateClosed] = 90 * time.Second
 		reading.Spent[events.StateOpen] = 1500 * time.Millisecond
 	})
-	l := r.limiter("pool", events.LimiterReading{Limit: 10, Usage: 7, Queued: 2})
+	r.limiter("pool", events.LimiterReading{Limit: 10, Usage: 7, Queued: 2})
 	r.want(map[string]float64{
 		`circuit_breaker_state_time_seconds_total{circuit_breaker_state="closed",layer_name="db"}`:    90,
 		`circuit_breaker_state_time_seconds_total{circuit_breaker_state="open",layer_name="db"}`:      1.5,
@@ -69,31 +68,27 @@ func TestReadingsAreShownInBaseUnits(t *testing.T) {
 	})
 	b.set(func(reading *events.BreakerReading) { reading.NextProbe = time.Time{} })
 	r.want(map[string]float64{`circuit_breaker_next_probe_time_seconds{layer_name="db"}`: 0})
-	runtime.KeepAlive(l)
 }
 
 func TestLayersTellWhatTheyAre(t *testing.T) {
 	r := newRig(t, Config{})
 	b := r.breaker("db")
-	p := r.bus.NewSource(events.SourceSpec{Pipeline: "users", Type: events.TypePipeline, Layers: []events.SourceSpec{
+	r.keep(r.bus.NewSource(events.SourceSpec{Pipeline: "users", Type: events.TypePipeline, Layers: []events.SourceSpec{
 		{Pipeline: "users", Layer: "retry", Type: events.TypeRetry, Position: 0, Settings: "max_attempts=3"},
 		{Pipeline: "users", Layer: "db", Type: events.TypeBreaker, Position: 1, Shared: b.source},
-	}})
+	}}))
 	r.want(map[string]float64{
 		`layer_info{layer_name="retry",layer_position="0",layer_settings="max_attempts=3",layer_shared="",layer_type="retry",pipeline_name="users"}`: 1,
 		`layer_info{layer_name="db",layer_position="1",layer_settings="",layer_shared="db",layer_type="circuit_breaker",pipeline_name="users"}`:      1,
 	})
-	if n := len(r.named("build_info")); n != 1 {
-		t.Errorf("%d series of build_info", n)
-	}
-	runtime.KeepAlive(p)
+	r.want(map[string]float64{fmt.Sprintf("build_info{version=%q}", version()): 1})
 }
 
 // A state whose reading panics fails the scrape, visibly, and nothing else.
 func TestPanickingReadingFailsTheScrapeOnly(t *testing.T) {
 	r := newRig(t, Config{})
 	bad := r.bus.NewSource(events.SourceSpec{Layer: "bad", Type: events.TypeBulkhead, Limiter: func() events.LimiterReading { panic("x") }})
-	good := r.limiter("good", events.LimiterReading{Limit: 1})
+	r.limiter("good", events.LimiterReading{Limit: 1})
 	families, err := r.reg.Gather()
 	if err == nil || !strings.Contains(err.Error(), `the reading of layer "bad" panicked`) {
 		t.Errorf("Gather: %v", err)
@@ -107,5 +102,4 @@ func TestPanickingReadingFailsTheScrapeOnly(t *testing.T) {
 	}
 	r.bus.Remove(bad)
 	r.want(map[string]float64{`limiter_limit{layer_name="good"}`: 1})
-	runtime.KeepAlive(good)
 }

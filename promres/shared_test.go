@@ -1,7 +1,6 @@
 package promres
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -37,14 +36,14 @@ func TestEqualNamesShareSeries(t *testing.T) {
 // A call that outlives its pipeline is still taken off the calls that are active under the name.
 func TestActiveFallsWhenThePipelineIsGone(t *testing.T) {
 	r := newRig(t, Config{})
-	one, two := r.pipeline("users"), r.pipeline("users")
+	one := r.pipeline("users")
+	r.pipeline("users")
 	var ends events.Ends[events.ExecutionFinished]
 	r.bus.Execution.Begin(t.Context(), events.ExecutionStarted{Meta: events.Meta{Source: one}}, &ends)
 	r.bus.Remove(one)
 	r.want(map[string]float64{`execution_active{pipeline_name="users"}`: 1})
 	ends.Finish(events.ExecutionFinished{Meta: events.Meta{Source: one}, Outcome: events.OutcomeSuccess})
 	r.want(map[string]float64{`execution_active{pipeline_name="users"}`: 0})
-	runtime.KeepAlive(two)
 }
 
 // PIPE-23: breakers of one name are counted by state; nothing is last-wins, and the scrape stays valid.
@@ -70,7 +69,6 @@ func TestBreakersOfOneNameAreCountedByState(t *testing.T) {
 		`circuit_breaker_state{circuit_breaker_state="open",layer_name="db"}`:   0,
 		`circuit_breaker_failure_ratio{layer_name="db"}`:                        0.25,
 	})
-	runtime.KeepAlive(one)
 }
 
 // The time in each state is a counter: it never falls while its series exists, or a rate over it would jump.
@@ -96,15 +94,13 @@ func TestStateTimeNeverFalls(t *testing.T) {
 	four := r.breaker("db")
 	spend(four, time.Second)
 	r.want(map[string]float64{closed: 1})
-	runtime.KeepAlive(four)
 }
 
 func TestLimitersOfOneNameAddUp(t *testing.T) {
 	r := newRig(t, Config{})
 	one := r.limiter("pool", events.LimiterReading{Limit: 10, Usage: 7, Queued: 2})
-	two := r.limiter("pool", events.LimiterReading{Limit: 5, Usage: 1})
+	r.limiter("pool", events.LimiterReading{Limit: 5, Usage: 1})
 	r.want(map[string]float64{`limiter_limit{layer_name="pool"}`: 15, `limiter_usage{layer_name="pool"}`: 8, `limiter_queued{layer_name="pool"}`: 2})
 	r.bus.Remove(one)
 	r.want(map[string]float64{`limiter_limit{layer_name="pool"}`: 5, `limiter_usage{layer_name="pool"}`: 1, `limiter_queued{layer_name="pool"}`: 0})
-	runtime.KeepAlive(two)
 }
