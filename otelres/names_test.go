@@ -1,0 +1,42 @@
+package otelres
+
+import (
+	"slices"
+	"testing"
+)
+
+// OTEL-04: the table and the list of what has no producer together are the metrics of TELEMETRY.md.
+func TestEveryMetricIsMadeOrListedAsWithoutProducer(t *testing.T) {
+	want := []string{
+		"resilience.executions", "resilience.execution.duration", "resilience.execution.active", "resilience.execution.attempts",
+		"resilience.execution.wait.time", "resilience.attempts", "resilience.attempt.failures", "resilience.attempt.duration",
+		"resilience.retry.stops", "resilience.retry.budget.available", "resilience.retry.budget.limit", "resilience.rejections",
+		"resilience.timeouts", "resilience.fallbacks", "resilience.hedge.wins", "resilience.hedge.denials",
+		"resilience.singleflight.calls", "resilience.circuit_breaker.state", "resilience.circuit_breaker.state.time",
+		"resilience.circuit_breaker.state_change.time", "resilience.circuit_breaker.next_probe.time",
+		"resilience.circuit_breaker.transitions", "resilience.circuit_breaker.failure.ratio",
+		"resilience.circuit_breaker.failure.ratio.limit", "resilience.circuit_breaker.window.calls",
+		"resilience.circuit_breaker.cooldown", "resilience.limiter.limit", "resilience.limiter.usage", "resilience.limiter.queued",
+		"resilience.layer.info", "resilience.build.info", "resilience.bus.dropped_events", "resilience.bus.handler_panics",
+	}
+	got := slices.Clone(withoutProducer)
+	for _, m := range Metrics() {
+		got = append(got, m.Name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("metrics are\n%q, want\n%q", got, want)
+	}
+}
+
+func TestDescriptionsAreComplete(t *testing.T) {
+	for _, m := range Metrics() {
+		if m.Kind == "" || m.Doc == "" || len(m.Attributes) == 0 {
+			t.Errorf("incomplete: %+v", m)
+		}
+		if (m.Kind == KindHistogram) != (m.Bounds != nil) {
+			t.Errorf("%s: kind and bounds do not fit", m.Name)
+		}
+	}
+}
