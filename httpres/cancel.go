@@ -1,0 +1,26 @@
+package httpres
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+var errRequestCanceled = errors.New("httpres: Request.Cancel was closed")
+
+// withCancel returns the request's context, which the deprecated Request.Cancel ends, too, if there is one: http.Client sets it for its Timeout.
+// stop, nil without a Request.Cancel, ends the watch and the context.
+func withCancel(req *http.Request) (ctx context.Context, stop func()) {
+	if req.Cancel == nil {
+		return req.Context(), nil
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	go func() {
+		select {
+		case <-req.Cancel:
+			cancel(errRequestCanceled)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

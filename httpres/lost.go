@@ -1,0 +1,48 @@
+package httpres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"github.com/telltale-go/telltale/internal/stop"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// lostError marks that a connection was lost before an answer came, which resilience.IsTransient cannot know of net/http's errors.New
+// errors ("http: server closed idle connection"), nor of io.EOF. The caller gets err.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string   { return e.err.Error() }
+func (e *lostError) Unwrap() error   { return e.err }
+func (e *lostError) Transient() bool { return true }
+
+// watchConnection has net/http tell whether it waits for an answer on a connection it got. What the caller wants to be
+// told by httptrace it is still told.
+func watchConnection(ctx context.Context) (context.Context, *atomic.Bool) {
+	waiting := new(atomic.Bool)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { waiting.Store(true) },
+		GotFirstResponseByte: func() { waiting.Store(false) },
+	}), waiting
+}
+
+// isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or an error without
+// an opinion of its own while net/http waits for one. Errors before there is a connection, such as those about the request
+// itself, are none.
+func isLost(err error, waiting bool) bool {
+	if resilience.IsTransient(err) {
+		return false // it says as much itself
+	}
+	if errors.Is(err, io.EOF) {
+		return true
+	}
+	if !waiting || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var opinion interface{ Transient() bool }
+	var permanent *stop.Error
+	return !errors.As(err, &opinion) && !errors.As(err, &permanent)
+}

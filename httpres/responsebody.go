@@ -1,0 +1,156 @@
+package httpres
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// responseBody is the body of a response that an attempt got. When it is closed, or read to its end, it lets go of what the
+// layers hold.
+type responseBody struct {
+	io.ReadCloser               // the base's; NoBody where it has none
+	given         io.ReadCloser // what the base gave
+	sent          *http.Request // nil for a response that a layer of the user's made
+	failure       error         // what the layers should see; nil for a good response
+	upgraded      bool          // it is the connection itself: the end of what can be read is not the end
+	release       func(error)   // set before the caller has the response; may be called again
+
+	closing  sync.Once
+	closeErr error
+}
+
+// upgradedBody is the body of a 101 Switching Protocols response, to which one can write.
+type upgradedBody struct {
+	*responseBody
+	io.Writer
+}
+
+// halfClosableBody is an upgradedBody whose writing end can be closed alone.
+type halfClosableBody struct {
+	upgradedBody
+	half halfCloser
+}
+
+type halfCloser interface{ CloseWrite() error }
+
+func (b halfClosableBody) CloseWrite() error { return b.half.CloseWrite() }
+
+// attach gives an attempt's response a body of ours.
+func attach(resp *http.Response, sent *http.Request, failure error) {
+	b := &responseBody{ReadCloser: resp.Body, given: resp.Body, sent: sent, failure: failure}
+	if resp.Body == nil {
+		b.ReadCloser = http.NoBody
+	}
+	resp.Body = b
+	if w, ok := b.ReadCloser.(io.Writer); ok {
+		b.upgraded = true
+		resp.Body = upgradedBody{b, w}
+		if half, ok := w.(halfCloser); ok {
+			resp.Body = halfClosableBody{upgradedBody{b, w}, half}
+		}
+	}
+}
+
+// attached returns the body that attach gave to a response, nil if it has none.
+func attached(resp *http.Response) *responseBody {
+	switch b := resp.Body.(type) {
+	case *responseBody:
+		return b
+	case upgradedBody:
+		return b.responseBody
+	case halfClosableBody:
+		return b.responseBody
+	}
+	return nil
+}
+
+// hold has release called when the response's body is done with: at once if it has none. It may be called several times for one
+// response. A response that a layer of the user's made may be others' as well: it is copied.
+func hold(resp *http.Response, release func(error)) *http.Response {
+	if resp == nil {
+		release(nil)
+		return nil
+	}
+	b := attached(resp)
+	if b == nil {
+		own := *resp
+		resp = &own
+		attach(resp, nil, nil)
+		b = attached(resp)
+	}
+	if b.ReadCloser == http.NoBody {
+		release(nil)
+		return resp
+	}
+	before := b.release
+	b.release = release
+	if before != nil {
+		b.release = func(err error) {
+			defer release(err)
+			before(err)
+		}
+	}
+	return resp
+}
+
+// handOver returns the response as the caller should get it: without a body of ours where the base gave none.
+func handOver(resp *http.Response) *http.Response {
+	if b := attached(resp); b != nil && b.ReadCloser == http.NoBody {
+		resp.Body = b.given
+	}
+	return resp
+}
+
+func (b *responseBody) Read(p []byte) (n int, err error) {
+	n, err = b.ReadCloser.Read(p)
+	if err == nil || b.upgraded {
+		return n, err
+	}
+	if err == io.EOF {
+		if !b.sending() {
+			b.done(nil)
+		}
+		return n, err
+	}
+	if b.sent != nil {
+		if limit, ok := context.Cause(b.sent.Context()).(*resilience.TimeoutError); ok {
+			err = limit // as HTTP/1 has it; HTTP/2 tells of a deadline only
+		}
+	}
+	b.done(err)
+	return n, err
+}
+
+// Close closes the base's body, once.
+func (b *responseBody) Close() error {
+	b.closing.Do(func() {
+		defer b.done(nil)
+		if b.sent != nil {
+			if r, ok := b.sent.Body.(*replay); ok {
+				defer r.Close() // what has been answered is sent no further
+			}
+		}
+		b.closeErr = b.ReadCloser.Close()
+	})
+	return b.closeErr
+}
+
+// sending tells whether the request's body is still being sent: an HTTP/2 stream goes on when the server has said all, until
+// the response's body is closed.
+func (b *responseBody) sending() bool {
+	if b.sent == nil {
+		return false
+	}
+	r, ok := b.sent.Body.(*replay)
+	return ok && !r.closed.Load()
+}
+
+func (b *responseBody) done(err error) {
+	if b.release != nil {
+		b.release(err)
+	}
+}

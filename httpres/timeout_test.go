@@ -1,0 +1,250 @@
+package httpres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/httpres"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// slowBody answers at once and sends five parts, one each 40 ms.
+func slowBody(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for range 5 {
+		pause(r, 40*time.Millisecond)
+		if r.Context().Err() != nil {
+			return
+		}
+		fmt.Fprint(w, "part ")
+		w.(http.Flusher).Flush()
+	}
+}
+
+// stall reads the request and never answers.
+func stall(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// HTTP-06, PIPE-27
+func TestAttemptTimeoutCoversTheHeadersOnly(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, slowBody, func(t *testing.T, base *http.Transport, _ *network) {
+				tr := transport(t, base, resilience.Timeout{After: time.Second}, thrice, resilience.Timeout{After: 100 * time.Millisecond})
+				began := time.Now()
+				_, body := send(t, tr, request(t, "GET", bubbleURL, nil))
+				if want := strings.Repeat("part ", 5); body != want {
+					t.Errorf("the body is %q, want %q", body, want)
+				}
+				if took := time.Since(began); took != 200*time.Millisecond {
+					t.Errorf("it took %v, want 200ms", took)
+				}
+			})
+		})
+	}
+}
+
+// HTTP-06
+func TestTotalTimeoutGovernsTheBody(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, slowBody, func(t *testing.T, base *http.Transport, _ *network) {
+				tr := transport(t, base, resilience.Timeout{Name: "total", After: 150 * time.Millisecond}, thrice)
+				resp, err := tr.RoundTrip(request(t, "GET", bubbleURL, nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				began := time.Now()
+				body, err := io.ReadAll(resp.Body)
+				if string(body) != "part part part " {
+					t.Errorf("the body is %q up to the limit", body)
+				}
+				var limit *resilience.TimeoutError
+				if !errors.As(err, &limit) || limit.Layer != "total" || !errors.Is(err, resilience.ErrTimeout) {
+					t.Errorf("reading on fails with %v, want the total limit's TimeoutError", err)
+				}
+				if took := time.Since(began); took != 150*time.Millisecond {
+					t.Errorf("reading ended after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// HTTP-06: the context ends when the body is closed, not before and not later.
+func TestAttemptsContextLivesUntilTheBodyIsClosed(t *testing.T) {
+	var sent context.Context
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		sent = req.Context()
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}, nil
+	})
+	tr := transport(t, base, resilience.Timeout{}, thrice, resilience.Timeout{After: time.Second})
+	resp, err := tr.RoundTrip(request(t, "GET", "http://x/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent.Err() != nil {
+		t.Errorf("before the body is closed the context has ended: %v", context.Cause(sent))
+	}
+	resp.Body.Close()
+	if sent.Err() == nil {
+		t.Error("the context lives on when the body is closed")
+	}
+}
+
+// PITFALLS 21, TMO-07
+func TestAttemptTimeoutIsRetriedAndTotalTimeoutEndsTheCall(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
+				bus := events.NewBus()
+				heard := listen(bus)
+				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
+					resilience.Timeout{Name: "total", After: 250 * time.Millisecond}, thrice,
+					resilience.Timeout{Name: "attempt", After: 100 * time.Millisecond},
+				}})
+				began := time.Now()
+				resp, err := tr.RoundTrip(request(t, "GET", bubbleURL, nil))
+				var limit *resilience.TimeoutError
+				if resp != nil || !errors.As(err, &limit) || limit.Layer != "total" {
+					t.Errorf("got %v, %v, want the total limit's TimeoutError", resp, err)
+				}
+				if took := time.Since(began); took != 250*time.Millisecond {
+					t.Errorf("it took %v, want 250ms", took)
+				}
+				if len(heard.attempts) != 3 || heard.attempts[0].Outcome != events.OutcomeTimeout {
+					t.Errorf("attempts: %+v, want three, the first timed out", heard.attempts)
+				}
+			})
+		})
+	}
+}
+
+// PITFALLS 21, PIPE-21
+func TestCallersDeadlineIsNoTimeoutOfOurs(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
+				bus := events.NewBus()
+				heard := listen(bus)
+				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
+					thrice, resilience.Timeout{After: time.Second},
+				}})
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_, err := (&http.Client{Transport: tr}).Do(request(t, "GET", bubbleURL, nil).WithContext(ctx))
+				if resilience.KindOf(err) != resilience.KindCanceled || errors.Is(err, resilience.ErrTimeout) {
+					t.Errorf("got %v of kind %v, want the caller's own end", err, resilience.KindOf(err))
+				}
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v is no context.DeadlineExceeded", err)
+				}
+				if failed, ok := err.(*url.Error); !ok || !failed.Timeout() {
+					t.Errorf("Timeout() of %v is false, which it is not without the transport", err)
+				}
+				if len(heard.attempts) != 1 {
+					t.Errorf("%d attempts, want 1", len(heard.attempts))
+				}
+			})
+		})
+	}
+}
+
+// HTTP-09: http.Client.Timeout, which works by Request.Cancel as well, ends a call and says so.
+func TestClientTimeoutEndsACallAlsoBetweenAttempts(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, answers(503), func(t *testing.T, base *http.Transport, _ *network) {
+				bus := events.NewBus()
+				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
+					resilience.Retry{Backoff: resilience.Constant(time.Minute), IgnoreDeadline: true, MaxDelay: time.Hour},
+				}})
+				began := time.Now()
+				_, err := (&http.Client{Transport: tr, Timeout: time.Second}).Get(bubbleURL)
+				var timeout interface{ Timeout() bool }
+				if !errors.As(err, &timeout) || !timeout.Timeout() || !strings.Contains(err.Error(), "Client.Timeout") {
+					t.Errorf("got %v, want the client's timeout", err)
+				}
+				if took := time.Since(began); took != time.Second {
+					t.Errorf("it took %v, want 1s", took)
+				}
+			})
+		})
+	}
+}
+
+// HTTP-09
+func TestRequestCancelEndsACall(t *testing.T) {
+	inBubble(t, "HTTP/1.1", stall,
+		func(t *testing.T, base *http.Transport, _ *network) {
+			tr := transport(t, base, thrice, resilience.Timeout{After: 10 * time.Second})
+			req := request(t, "GET", bubbleURL, nil)
+			cancel := make(chan struct{})
+			req.Cancel = cancel //lint:ignore SA1019 callers still use it
+			time.AfterFunc(time.Second, func() { close(cancel) })
+			began := time.Now()
+			_, err := tr.RoundTrip(req)
+			if resilience.KindOf(err) != resilience.KindCanceled || time.Since(began) != time.Second {
+				t.Errorf("got %v after %v, want a cancellation after 1s", err, time.Since(began))
+			}
+		})
+}
+
+// HTTP-02, HTTP-06: an attempt that timed out may have had its effect.
+func TestPostThatTimedOutIsNotSentAgain(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
+				bus := events.NewBus()
+				heard := listen(bus)
+				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
+					thrice, resilience.Timeout{Name: "attempt", After: 100 * time.Millisecond},
+				}})
+				_, err := tr.RoundTrip(request(t, "POST", bubbleURL, strings.NewReader("order")))
+				var limit *resilience.TimeoutError
+				if !errors.As(err, &limit) || limit.Layer != "attempt" || limit.Err != nil {
+					t.Errorf("got %v, want the attempt's plain TimeoutError", err)
+				}
+				if resilience.KindOf(err) != resilience.KindUnavailable {
+					t.Errorf("the kind of %v is %v", err, resilience.KindOf(err))
+				}
+				if len(heard.attempts) != 1 || fmt.Sprint(heard.stops()) != "[not_retryable]" {
+					t.Errorf("%d attempts, stops %v, want one and not_retryable", len(heard.attempts), heard.stops())
+				}
+			})
+		})
+	}
+}
+
+// HTTP-02: a good answer to a POST that comes with the limit is lost, but the POST is not sent again.
+func TestPostWhoseAnswerCameTooLateIsNotSentAgain(t *testing.T) {
+	inBubble(t, "HTTP/1.1", nil, func(t *testing.T, _ *http.Transport, _ *network) {
+		sent := 0
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			sent++
+			<-req.Context().Done()
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("done"))}, nil
+		})
+		tr := transport(t, base, resilience.Retry{}, resilience.Timeout{After: time.Second})
+		began := time.Now()
+		resp, err := tr.RoundTrip(request(t, "POST", bubbleURL, strings.NewReader("order")))
+		if resp != nil || !errors.Is(err, resilience.ErrTimeout) {
+			t.Errorf("got %v, %v, want a timeout", resp, err)
+		}
+		if sent != 1 || time.Since(began) != time.Second {
+			t.Errorf("sent %d times in %v, want once and no wait", sent, time.Since(began))
+		}
+	})
+}
