@@ -4,7 +4,9 @@ import "context"
 
 // Around returns a layer that calls f instead of what is inside it; f calls next once, several times or not at all, and
 // returns its error as it is, or another. It is for pipelines of every result type: the value is that of the last next.
-// When f returns next's error unchanged, a failing value stays one. f must not call next on another goroutine that outlives it.
+// When f returns the last next's error unchanged, a failing value stays one. A value that another next supersedes, or that f returns
+// another error for, is discarded (PipelineConfig.Discard). f must not call next on another goroutine that outlives it, nor
+// twice at a time.
 func Around(name string, f func(ctx context.Context, next func(context.Context) error) error) Layer {
 	return around{name, f}
 }
@@ -21,19 +23,35 @@ func (a around) check() error {
 	c := checks{typ: "Around"}
 	c.name("name", a.name, true)
 	if a.f == nil {
-		c.refuse("f", "nil", "a function")
+		c.refuse("f", nil, "a function")
 	}
 	return c.err()
 }
 
-func newAround[T any](a around, next Next[T]) Next[T] {
+func newAround[T any](b *builder[T], a around, next Next[T]) Next[T] {
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		call = call.stale()
+		mark := call.held()
+		ran := false
+		var last error // of the last next
+		supersede := func() {
+			if ran && delivers(last) {
+				b.discard(ctx, call, v)
+				var none T
+				v = none
+			}
+			call.release(mark, nil)
+		}
 		err = a.f(ctx, func(ctx context.Context) error {
-			var inner error
-			v, inner = next(ctx, call, op)
-			return inner
+			supersede()
+			v, last = next(ctx, call, op)
+			ran = true
+			return last
 		})
+		if err != nil && !same(err, last) {
+			supersede()
+			err = asError(err)
+		}
 		return v, err
 	}
 }

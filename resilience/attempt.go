@@ -33,22 +33,21 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]) (T, error) {
 	number := call.attempt
 	if call.rec != nil {
-		call.rec.runs++
-		number = call.rec.runs
+		number = call.rec.run()
 	}
 	if number > 1 || call.renumber {
-		retriesRunning.Add(1)
-		defer retriesRunning.Add(-1)
-		ctx = &attemptContext{ctx, int(number)}
+		numbered := numberedContext(ctx, number)
+		defer numbered.end()
+		ctx = numbered
 	}
 	if call.observed() {
-		return a.observed(ctx, call, int(number), op)
+		return a.observed(ctx, call, number, op)
 	}
 	return a.once(ctx, call, op)
 }
 
 // observed runs an attempt whose beginning and end are told.
-func (a *attempting[T]) observed(ctx context.Context, call Call, number int, op Operation[T]) (v T, err error) {
+func (a *attempting[T]) observed(limited context.Context, call Call, number int, op Operation[T]) (v T, err error) {
 	rec, began := call.rec, call.clock()
 	kind := events.AttemptInitial
 	if number > 1 {
@@ -62,9 +61,11 @@ func (a *attempting[T]) observed(ctx context.Context, call Call, number int, op 
 		ends.Finish(events.AttemptFinished{Meta: rec.meta(a.source, number, ended), Kind: kind, Outcome: outcome, Err: failure,
 			Duration: time.Duration(ended - began)})
 	}()
-	ctx = a.bus.Attempt.Begin(ctx, events.AttemptStarted{Meta: rec.meta(a.source, number, began), Kind: kind, Delay: rec.delay}, &ends)
+	started := events.AttemptStarted{Meta: rec.meta(a.source, number, began), Kind: kind, Delay: rec.delay}
+	rec.delay = 0
+	ctx := a.bus.Attempt.Begin(limited, started, &ends)
 	v, err = a.once(ctx, call, op)
-	outcome, failure = attemptOutcome(ctx, err)
+	outcome, failure = attemptOutcome(limited, err)
 	return v, err
 }
 
@@ -82,10 +83,10 @@ func (a *attempting[T]) once(ctx context.Context, call Call, op Operation[T]) (v
 		return v, err
 	}
 	judged := a.judge(ctx, call, v, err)
-	if judged == nil && err == nil || same(judged, err) {
+	if same(judged, err) {
 		return v, err
 	}
-	return v, &verdict{seen: judged, given: err}
+	return v, newVerdict(v, judged, err)
 }
 
 // judge asks Classify; if it panics the error stands as it is.

@@ -13,7 +13,7 @@ type Call struct {
 	key     string
 	rec     *record
 	now     int64 // a reading of the clock that no wait has made old; meaningful while timed
-	attempt int32
+	attempt int
 	timed   bool
 	// valueless: the operation returns no value (Run), so there is none to classify.
 	valueless bool
@@ -26,7 +26,7 @@ func (c Call) Key() string { return c.key }
 
 // Attempt returns the number of the attempt that a Retry further out has started, 1 if there is none. A Retry further in may
 // start more.
-func (c Call) Attempt() int { return int(c.attempt) }
+func (c Call) Attempt() int { return c.attempt }
 
 // observed tells whether somebody listens to what happens in the call.
 func (c Call) observed() bool { return c.rec != nil && c.rec.heard }
@@ -34,7 +34,7 @@ func (c Call) observed() bool { return c.rec != nil && c.rec.heard }
 // ran returns how many times the operation has run, as far as the call knows better than its Retry, which counts turns.
 func (c Call) ran(turn int) int {
 	if c.rec != nil && c.rec.runs > 0 {
-		return int(c.rec.runs)
+		return c.rec.runs
 	}
 	return turn
 }
@@ -71,7 +71,7 @@ type record struct {
 	began   time.Time // the wall clock at beganAt
 	beganAt int64
 
-	runs                     int32 // of the operation
+	runs                     int // of the operation
 	delay                    time.Duration
 	working, backoff, queued time.Duration
 	// reason and decider tell what decided the last attempt; they count when the call does not succeed.
@@ -100,6 +100,13 @@ func (r *record) meta(source *events.Source, attempt int, at int64) events.Meta 
 	}
 }
 
+// run begins another run of the operation and returns its number.
+func (r *record) run() int {
+	r.runs++
+	r.reason, r.decider = 0, nil
+	return r.runs
+}
+
 // decide notes what decided the attempt.
 func (c Call) decide(reason events.Reason, by *events.Source) {
 	if c.observed() {
@@ -110,20 +117,35 @@ func (c Call) decide(reason events.Reason, by *events.Source) {
 // attemptKey finds the number of the attempt in the operation's context.
 type attemptKey struct{}
 
+// attemptContext has the number of an attempt after the first, for as long as the attempt runs.
 type attemptContext struct {
 	context.Context
-	number int
+	number atomic.Int64 // 0: it has ended
+}
+
+func numberedContext(ctx context.Context, number int) *attemptContext {
+	numbersRunning.Add(1)
+	c := &attemptContext{Context: ctx}
+	c.number.Store(int64(number))
+	return c
+}
+
+func (c *attemptContext) end() {
+	c.number.Store(0)
+	numbersRunning.Add(-1)
 }
 
 func (c *attemptContext) Value(key any) any {
 	if _, ok := key.(attemptKey); ok {
-		return c.number
+		if n := c.number.Load(); n > 0 {
+			return int(n)
+		}
 	}
 	return c.Context.Value(key)
 }
 
 // AttemptNumber returns the 1-based number of the attempt that runs with this context, counted over the whole call;
-// 1 outside of a pipeline.
+// 1 outside of a pipeline, and when the attempt has ended.
 func AttemptNumber(ctx context.Context) int {
 	if n, ok := ctx.Value(attemptKey{}).(int); ok {
 		return n
@@ -131,6 +153,6 @@ func AttemptNumber(ctx context.Context) int {
 	return 1
 }
 
-// retriesRunning counts the attempts after a first one that run at present, in the whole process: only while there is one can
-// a context have an attempt number, so that the first attempts of all other calls need not look for it.
-var retriesRunning atomic.Int64
+// numbersRunning counts the attempts that run at present, in the whole process, with a number in their context: only while there is one
+// can a context have a number, so that the first attempts of all other calls need not look for it.
+var numbersRunning atomic.Int64

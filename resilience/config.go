@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // ConfigError tells which option was wrong, and what is allowed. It is found with errors.As in what a constructor
@@ -18,7 +20,11 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	return fmt.Sprintf("resilience: %s.%s = %v: must be %s", e.Type, e.Field, e.Value, e.Allowed)
+	format := "resilience: %s.%s = %v: must be %s"
+	if _, text := e.Value.(string); text {
+		format = "resilience: %s.%s = %.40q: must be %s"
+	}
+	return fmt.Sprintf(format, e.Type, e.Field, e.Value, e.Allowed)
 }
 
 // checks collects what is wrong with a configuration.
@@ -28,9 +34,6 @@ type checks struct {
 }
 
 func (c *checks) refuse(field string, value any, allowed string) {
-	if s, ok := value.(string); ok {
-		value = fmt.Sprintf("%q", s)
-	}
 	c.errors = append(c.errors, &ConfigError{c.typ, field, value, allowed})
 }
 
@@ -42,8 +45,8 @@ func (c *checks) name(field, name string, required bool) {
 	case name == "" && required:
 		c.refuse(field, name, "a name: it tells this one apart in telemetry")
 	case len(name) > maxName:
-		c.refuse(field, name[:20]+"...", fmt.Sprintf("at most %d bytes", maxName))
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '�' }):
+		c.refuse(field, name, fmt.Sprintf("at most %d bytes", maxName))
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		c.refuse(field, name, "printable UTF-8")
 	}
 }

@@ -1,6 +1,10 @@
 package resilience
 
-import "github.com/telltale-go/telltale/events"
+import (
+	"slices"
+
+	"github.com/telltale-go/telltale/events"
+)
 
 // Description is a pipeline as data. It goes through JSON and back unchanged.
 type Description struct {
@@ -15,6 +19,14 @@ type LayerDescription struct {
 	Type     string    `json:"type"`
 	Shared   string    `json:"shared,omitempty"` // the name of the state that it shares with other pipelines
 	Settings []Setting `json:"settings"`         // effective, defaults filled in
+}
+
+func (d Description) clone() Description {
+	d.Layers = slices.Clone(d.Layers)
+	for i := range d.Layers {
+		d.Layers[i].Settings = slices.Clone(d.Layers[i].Settings)
+	}
+	return d
 }
 
 func (b *builder[T]) describe() Description {

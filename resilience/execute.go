@@ -28,7 +28,7 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 	if ctx.Err() != nil {
 		return v, canceled(ctx, nil)
 	}
-	if retriesRunning.Load() != 0 {
+	if numbersRunning.Load() != 0 {
 		call.renumber = ctx.Value(attemptKey{}) != nil
 	}
 	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {
@@ -41,20 +41,19 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 	return v, err
 }
 
-// outgoing returns the error for the caller: without verdict, and marked if the caller's own context ended. ctx is the
-// one that the caller gave; what the error says of itself does not matter.
+// outgoing returns the error for the caller: without the pipeline's marks, and marked if the caller's own context ended.
+// ctx is the one that the caller gave; what the error says of itself does not matter.
 func outgoing(ctx context.Context, err error) error {
-	if v, ok := err.(*verdict); ok && (v.given == nil || v.seen == nil) {
-		return v.given
-	} else if ok {
+	if v, ok := err.(*verdict); ok {
+		if v.seen == nil || v.given == nil {
+			return v.given
+		}
 		err = v.given
-	} else {
-		err = withoutVerdict(err)
 	}
 	if ctx.Err() != nil {
 		return canceled(ctx, err)
 	}
-	return err
+	return withoutMarks(err)
 }
 
 // recorded runs a call that has a record.
@@ -70,14 +69,18 @@ func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], he
 
 // held runs a call whose value the layers hold until it is released.
 func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	late := errNotReturned
-	defer func() { call.release(0, late) }() // what no value has taken over: it panics, or there is no value
+	release, late, handedOver := call.releaser(), errNotReturned, false
+	defer func() {
+		if !handedOver { // there is no value, or Hold did not return one
+			release(late)
+		}
+	}()
 	v, err = f.unheld(ctx, call, op, heard)
-	if ends := &call.rec.held; err == nil && len(ends.ends) > 0 {
-		v = f.hold(v, ends.releaser())
-		ends.ends = nil
-	}
 	late = nil
+	if err == nil && len(call.rec.held.ends) > 0 {
+		v = f.hold(v, release)
+		handedOver = true
+	}
 	return v, err
 }
 
@@ -102,21 +105,20 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 	defer func() { ends.Finish(f.finished(rec, outcome, failure)) }()
 	ctx := f.bus.Execution.Begin(caller, events.ExecutionStarted{Meta: rec.meta(f.source, 0, rec.beganAt)}, &ends)
 	v, err = f.run(ctx, call, op)
-	outcome, failure = executionOutcome(caller, err)
-	if err != nil {
-		err = outgoing(caller, err)
-		if outcome == events.OutcomeCanceled {
-			failure = err
-		}
+	if err == nil {
+		outcome, failure = events.OutcomeSuccess, nil
+		return v, nil
 	}
-	return v, err
+	given := outgoing(caller, err)
+	outcome, failure = executionOutcome(err, given)
+	return v, given
 }
 
 // finished explains the call.
 func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error) events.ExecutionFinished {
 	at := now()
 	e := events.ExecutionFinished{
-		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: int(rec.runs),
+		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs,
 		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
 	}
 	if outcome != events.OutcomeSuccess {
@@ -125,25 +127,23 @@ func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error)
 	return e
 }
 
-// executionOutcome judges a call by the context that the caller gave and the error of the outermost layer.
-func executionOutcome(caller context.Context, err error) (events.Outcome, error) {
+// executionOutcome judges a call by the error of the outermost layer and the one that the caller gets.
+func executionOutcome(err, given error) (events.Outcome, error) {
 	failure, failingValue := seen(err)
+	_, canceled := given.(*CanceledError)
+	_, refused := refusalIn(failure)
+	_, timeout := failure.(*TimeoutError)
 	switch {
 	case failure == nil:
 		return events.OutcomeSuccess, nil
 	case failingValue:
 		return events.OutcomeFailure, failure
-	case caller.Err() != nil:
-		return events.OutcomeCanceled, failure
+	case canceled:
+		return events.OutcomeCanceled, given
+	case refused:
+		return events.OutcomeRejected, withoutMarks(failure)
+	case timeout:
+		return events.OutcomeTimeout, withoutMarks(failure)
 	}
-	if _, refused := failure.(*refusedRetry); refused {
-		return events.OutcomeRejected, failure
-	}
-	if _, refused := refusalIn(failure); refused {
-		return events.OutcomeRejected, failure
-	}
-	if _, timeout := failure.(*TimeoutError); timeout {
-		return events.OutcomeTimeout, failure
-	}
-	return events.OutcomeFailure, withoutVerdict(failure)
+	return events.OutcomeFailure, withoutMarks(failure)
 }

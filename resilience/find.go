@@ -1,5 +1,7 @@
 package resilience
 
+import "slices"
+
 // find returns the first error in err's tree, in pre-order, that is an E. It is errors.As without its allocation, for
 // what every failed attempt is asked; As methods are not heard.
 func find[E any](err error) (E, bool) {
@@ -9,20 +11,45 @@ func find[E any](err error) (E, bool) {
 		}
 		switch w := err.(type) {
 		case *unmarked:
-			err = w.err
-		case interface{ Unwrap() error }:
-			err = w.Unwrap()
-		case interface{ Unwrap() []error }:
-			for _, inner := range w.Unwrap() {
-				if e, ok := find[E](inner); ok {
+			for _, above := range w.above {
+				if e, ok := above.(E); ok {
 					return e, true
 				}
 			}
-			err = nil
+			return findIn[E](w.below)
+		case interface{ Unwrap() error }:
+			err = w.Unwrap()
+		case interface{ Unwrap() []error }:
+			return findIn[E](w.Unwrap())
 		default:
 			err = nil
 		}
 	}
 	var none E
 	return none, false
+}
+
+func findIn[E any](all []error) (E, bool) {
+	for _, err := range all {
+		if e, ok := find[E](err); ok {
+			return e, true
+		}
+	}
+	var none E
+	return none, false
+}
+
+// anyIn tells whether any error in err's tree is what is asked for.
+func anyIn(err error, is func(error) bool) bool {
+	for err != nil && !is(err) {
+		switch w := err.(type) {
+		case interface{ Unwrap() error }:
+			err = w.Unwrap()
+		case interface{ Unwrap() []error }:
+			return slices.ContainsFunc(w.Unwrap(), func(inner error) bool { return anyIn(inner, is) })
+		default:
+			return false
+		}
+	}
+	return err != nil
 }

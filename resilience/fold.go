@@ -2,7 +2,6 @@ package resilience
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -30,9 +29,14 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 		return nil, fmt.Errorf("resilience: pipeline %q: %w", cfg.Name, err)
 	}
 	description := b.describe()
-	source := shared
-	if source == nil {
+	source, built := shared, false
+	if shared == nil {
 		source = b.bus.NewSource(b.spec(description))
+		defer func() {
+			if !built {
+				b.bus.Remove(source)
+			}
+		}()
 	}
 	at := place{bus: b.bus, source: source, position: -1}
 	b.discard = b.discarder(at)
@@ -40,11 +44,14 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	for i := len(b.cfg.Layers) - 1; i >= 0; i-- {
 		at := place{bus: b.bus, source: layerSource(source, shared != nil, i, b.infos[i].Type), name: b.infos[i].Name, position: i}
 		if next = b.layer(at, b.cfg.Layers[i], next); next == nil {
-			b.bus.Remove(source)
 			return nil, fmt.Errorf("resilience: pipeline %q: layer %d (%s): Wrap returned nil", cfg.Name, i, b.infos[i].Name)
 		}
 	}
-	return &folded[T]{run: next, bus: b.bus, source: source, hold: cfg.Hold, counted: b.counted(), description: description}, nil
+	built = true
+	return &folded[T]{
+		run: next, bus: b.bus, source: source, hold: cfg.Hold,
+		owned: shared == nil, counted: b.counted(), description: description,
+	}, nil
 }
 
 // literal returns a pointer's literal, so that both may be used, and later changes change nothing.
@@ -70,81 +77,13 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 	case Timeout:
 		return newTiming(b, at, l, next)
 	case around:
-		return newAround(l, next)
+		return newAround(b, l, next)
 	case Gate:
 		return newGating(b, at, l, next)
 	case TypedLayer[T]:
-		return l.Wrap(func(ctx context.Context, call Call, op Operation[T]) (T, error) {
-			return next(ctx, call.stale(), op)
-		})
+		return newTyped(l, next)
 	}
 	return nil
-}
-
-// check refuses what cannot work, all of it at once.
-func (b *builder[T]) check() error {
-	c := checks{typ: "PipelineConfig"}
-	c.name("Name", b.cfg.Name, true)
-	if b.cfg.JudgeOnReturn && b.cfg.Hold == nil {
-		c.refuse("JudgeOnReturn", true, "used with Hold")
-	}
-	problems := c.errors
-	for i, l := range b.cfg.Layers {
-		if err := b.checkLayer(l); err != nil {
-			problems = append(problems, fmt.Errorf("layer %d: %w", i, err))
-			continue
-		}
-		for j := range i {
-			if sameState(b.cfg.Layers[j], l) {
-				problems = append(problems, fmt.Errorf("layer %d (%s) is the same %T as layer %d: its state would count every call twice; "+
-					"make another one", i, l.LayerInfo().Name, l, j))
-			}
-		}
-	}
-	if len(problems) > 0 {
-		return errors.Join(problems...)
-	}
-	b.infos = infos(b.cfg.Layers)
-	return nil
-}
-
-func (b *builder[T]) checkLayer(l Layer) error {
-	if l == nil {
-		return errors.New("is nil")
-	}
-	v := reflect.ValueOf(l)
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan:
-		if v.IsNil() {
-			return fmt.Errorf("is a nil %T", l)
-		}
-	}
-	switch l := l.(type) {
-	case interface{ check() error }:
-		if err := l.check(); err != nil {
-			return err
-		}
-	case Gate, TypedLayer[T]:
-	default:
-		if _, ok := v.Type().MethodByName("Wrap"); ok {
-			return fmt.Errorf("%T does not fit a pipeline of %v: its Wrap is for another result type", l, reflect.TypeFor[T]())
-		}
-		return fmt.Errorf("%T is neither a layer of this package, nor a Gate, nor a TypedLayer[%v]", l, reflect.TypeFor[T]())
-	}
-	c := checks{typ: "LayerInfo"}
-	info := l.LayerInfo()
-	c.name("Name", info.Name, false)
-	c.name("Type", info.Type, false)
-	return c.err()
-}
-
-// sameState tells whether two layers are one gate. Pointers to types without fields may be equal by accident.
-func sameState(a, b Layer) bool {
-	if _, gate := a.(Gate); !gate {
-		return false
-	}
-	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
-	return v.Kind() == reflect.Pointer && v.Type() == w.Type() && v.Type().Elem().Size() > 0 && v.Pointer() == w.Pointer()
 }
 
 // infos describes the layers. A name that stands twice gets its position.
@@ -160,7 +99,12 @@ func infos(layers []Layer) []LayerInfo {
 	}
 	for i := range all {
 		if times[all[i].Name] > 1 {
-			all[i].Name = fmt.Sprintf("%s_%d", all[i].Name, i)
+			name := fmt.Sprintf("%s_%d", all[i].Name, i)
+			for times[name] > 0 { // another layer was given this very name
+				name += "_"
+			}
+			times[name]++
+			all[i].Name = name
 		}
 	}
 	return all
@@ -176,14 +120,23 @@ func (b *builder[T]) retriesOutside(position int) bool {
 	return false
 }
 
-// counted tells whether a Retry's turns are not the operation's runs, so that these have to be counted.
+// counted tells whether the operation's runs may differ from a Retry's turns, so that they have to be counted: another layer
+// starts runs, too, or an attempt may end before the operation has run.
 func (b *builder[T]) counted() bool {
-	retries := 0
+	retries, limited := 0, false
 	for _, l := range b.cfg.Layers {
-		if r, ok := l.(Retry); ok {
-			retries++
-			if r.RetryRejections {
-				retries++
+		switch l := l.(type) {
+		case Retry:
+			if retries++; l.RetryRejections {
+				return true
+			}
+		case Timeout:
+			limited = retries > 0
+		case around, TypedLayer[T]:
+			return true
+		case Gate:
+			if gate := ours(l); limited && (gate == nil || gate.waits()) {
+				return true // the limit may pass while the attempt waits for admission
 			}
 		}
 	}

@@ -15,6 +15,18 @@ type knowingGate interface {
 	early(judgeOnReturn bool) bool
 }
 
+// ours returns a gate of this package, nil for others. A type of the user's that embeds one is another: it may override
+// Admit and Settle.
+func ours(gate Gate) knowingGate {
+	switch g := gate.(type) {
+	case *Breaker:
+		return g
+	case *Bulkhead:
+		return g
+	}
+	return nil
+}
+
 // gating is a gate at its place in a pipeline.
 type gating struct {
 	place
@@ -27,10 +39,15 @@ type gating struct {
 
 func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] {
 	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.If}
-	if k, ok := gate.(knowingGate); ok {
+	if k := ours(gate); k != nil {
 		g.knowing, g.waits, g.early = k, k.waits(), k.early(b.cfg.JudgeOnReturn)
 	}
-	if breaker, ok := gate.(*Breaker); ok && breaker.failureIf != nil {
+	switch gate := gate.(type) {
+	case *Breaker:
+		if gate.failureIf != nil {
+			g.counts = nil
+		}
+	case *Bulkhead: // it does not ask how calls end
 		g.counts = nil
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
@@ -45,12 +62,16 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 			}
 		}()
 		v, err = next(ctx, call, op)
-		settled = true
-		if err == nil && !call.holds() {
-			g.settle(ctx, call, permit, Outcome{Kind: OutcomeSucceeded})
-			return v, nil
+		outcome := Outcome{Kind: OutcomeSucceeded}
+		if err != nil {
+			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
 		}
-		g.conclude(ctx, call, permit, err)
+		settled = true
+		if call.holds() && !g.early && delivers(err) {
+			g.settleLater(ctx, call, permit, outcome)
+		} else {
+			g.settle(ctx, call, permit, outcome)
+		}
 		return v, err
 	}
 }
@@ -79,19 +100,13 @@ func (g *gating) admit(ctx context.Context, call *Call) (Permit, error) {
 	return permit, err
 }
 
-// conclude settles a call that returned, at once, or when its value is released.
-func (g *gating) conclude(ctx context.Context, call Call, permit Permit, err error) {
-	outcome := g.outcome(ctx, call, err)
-	failure, failingValue := seen(err)
-	if !call.holds() || g.early || failure != nil && !failingValue {
-		g.settle(ctx, call, permit, outcome)
-		return
-	}
+// settleLater settles a call when its value is released.
+func (g *gating) settleLater(ctx context.Context, call Call, permit Permit, outcome Outcome) {
 	call.onRelease(func(late error) {
+		defer func() { g.settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
 		if late != nil && outcome.Kind == OutcomeSucceeded {
 			outcome = g.outcome(ctx, call, late)
 		}
-		g.settle(ctx, call, permit, outcome)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 type holding struct {
 	on   bool
 	ends []func(error)
+	mark int // where what the innermost typed layer of the user's holds begins
 }
 
 // holds tells whether the layers let go at the value's release instead of the call's return.
@@ -22,6 +23,21 @@ func (c Call) held() int {
 		return 0
 	}
 	return len(c.rec.held.ends)
+}
+
+// remark marks where what a typed layer of the user's holds begins, and returns the mark before.
+func (c Call) remark(mark int) (before int) {
+	if c.holds() {
+		before, c.rec.held.mark = c.rec.held.mark, mark
+	}
+	return before
+}
+
+// supersede lets go of what the calls of next before have left.
+func (c Call) supersede() {
+	if c.holds() {
+		c.release(c.rec.held.mark, nil)
+	}
 }
 
 // onRelease adds what a layer does at the release. Layers further in come first.
@@ -52,10 +68,9 @@ func runEnds(ends []func(error), err error) {
 }
 
 // releaser returns the function that the value's holder calls; calling it again does nothing.
-func (h *holding) releaser() func(error) {
+func (c Call) releaser() func(error) {
 	var once sync.Once
-	ends := h.ends
-	return func(err error) { once.Do(func() { runEnds(ends, err) }) }
+	return func(err error) { once.Do(func() { c.release(0, err) }) }
 }
 
 // holdTiming is a Timeout in a pipeline that holds its values. Outside of every Retry its limit goes on after the call's return until the
@@ -63,33 +78,41 @@ func (h *holding) releaser() func(error) {
 func holdTiming[T any](b *builder[T], l *timing, next Next[T]) Next[T] {
 	attempt := b.retriesOutside(l.position)
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
-		limited := newLiftable(ctx, l.limit, l.cause)
+		limited, lift, stop := l.limited(ctx, attempt)
 		kept := false
 		defer func() {
 			if !kept {
-				limited.stop()
+				stop()
 			}
 		}()
 		v, err = next(limited, call, op)
-		failure, failingValue := seen(err)
-		hasValue := failure == nil || failingValue
-		if hasValue && attempt {
-			limited.lift()
+		if delivers(err) {
+			lift()
 		}
 		if !l.expired(ctx, limited) {
-			if hasValue {
+			if delivers(err) {
 				kept = true
-				call.onRelease(func(error) { limited.stop() })
+				call.onRelease(func(error) { stop() })
 			}
 			return v, err
 		}
-		if hasValue { // late, and its context is done: what it still has to give cannot be had
+		if delivers(err) { // late, and its context is done: what it still has to give cannot be had
 			b.discard(ctx, call, v)
 			var none T
 			v, err = none, error(l.cause)
 		}
 		return v, l.concluded(ctx, call, err)
 	}
+}
+
+// limited returns the context for what is inside, and what lifts its limit, if it is an attempt's.
+func (l *timing) limited(ctx context.Context, attempt bool) (limited context.Context, lift, stop func()) {
+	if attempt {
+		c := newLiftable(ctx, l.limit, l.cause)
+		return c, c.lift, c.stop
+	}
+	limited, stop = context.WithTimeoutCause(ctx, l.limit, l.cause)
+	return limited, func() {}, stop
 }
 
 // liftable is a context with a limit that can be lifted without ending the context, which those of the standard library
@@ -110,8 +133,15 @@ func newLiftable(ctx context.Context, limit time.Duration, cause *TimeoutError) 
 	return l
 }
 
-// lift ends the limit, not the context; it comes too late if the limit has passed.
-func (l *liftable) lift() { l.lifted.Store(l.timer.Stop()) }
+// lift ends the limit, not the context. If the limit has passed it comes too late, and the context is done when it returns:
+// nobody may take it for a living one in between.
+func (l *liftable) lift() {
+	if l.timer.Stop() {
+		l.lifted.Store(true)
+		return
+	}
+	<-l.Done()
+}
 
 func (l *liftable) stop() {
 	l.timer.Stop()

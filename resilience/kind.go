@@ -3,6 +3,7 @@ package resilience
 import (
 	"context"
 
+	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/internal/stop"
 )
 
@@ -68,37 +69,58 @@ func KindOf(err error) Kind {
 
 // kindIn returns the kind of the first error in the tree that knows; 0 if none does.
 func kindIn(err error) Kind {
+	if k := ownKind(err); k != 0 {
+		return k
+	}
 	switch e := err.(type) {
-	case nil:
-		return 0
+	case *unmarked:
+		for _, above := range e.above {
+			if k := ownKind(above); k != 0 {
+				return k
+			}
+		}
+		return firstKind(e.below)
+	case interface{ Unwrap() error }:
+		return kindIn(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return firstKind(e.Unwrap())
+	}
+	return 0
+}
+
+func firstKind(all []error) Kind {
+	for _, err := range all {
+		if k := kindIn(err); k != 0 {
+			return k
+		}
+	}
+	return 0
+}
+
+// ownKind returns what an error itself knows; 0 if it does not.
+func ownKind(err error) Kind {
+	switch e := err.(type) {
 	case *CanceledError:
 		return KindCanceled
 	case *BreakerOpenError, *TimeoutError:
 		return KindUnavailable
 	case *LimitedError:
 		return KindLimited
-	case *PanicError, *stop.Error:
+	case *PanicError:
+		return KindUnhandled
+	case *stop.Error:
+		if e.Reason != events.ReasonPermanent {
+			return 0 // this call cannot be repeated; a later one may succeed
+		}
 		return KindUnhandled
 	case interface{ Transient() bool }:
 		if e.Transient() {
 			return KindUnavailable
 		}
 		return KindUnhandled
-	case *unmarked:
-		return kindIn(e.err)
 	}
 	if err == context.DeadlineExceeded {
 		return KindUnavailable
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return kindIn(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			if k := kindIn(inner); k != 0 {
-				return k
-			}
-		}
 	}
 	return 0
 }

@@ -48,8 +48,7 @@ type Permit struct{ Token, Start int64 }
 // Outcome tells a [Gate] how an admitted call ended.
 type Outcome struct {
 	Kind OutcomeKind
-	// Err is the failure, for a failing value what Classify said of it; nil unless Kind is OutcomeFailed,
-	// OutcomeRefused, OutcomeCanceled or OutcomeExcluded.
+	// Err is the failure, for a failing value what Classify said of it; nil if Kind is OutcomeSucceeded.
 	Err error
 }
 
@@ -81,13 +80,14 @@ func (k OutcomeKind) String() string {
 	return "OutcomeKind(invalid)"
 }
 
-// Next is the rest of a pipeline, as a layer sees it. It returns the error of the operation or of a layer further in; with a failing
-// value (see PipelineConfig.Classify) it returns the value and what Classify said of it: a layer that hands both on
-// unchanged gives the caller the value with a nil error.
+// Next is the rest of a pipeline, as a layer sees it. It returns the error of the operation or of a layer further in, an error that Classify calls
+// a success included; with a failing value (see PipelineConfig.Classify) it returns the value and what Classify said of it: a layer
+// that hands both on unchanged gives the caller the value with a nil error, one that returns the zero value with it gives
+// the caller the error.
 type Next[T any] func(ctx context.Context, call Call, op Operation[T]) (T, error)
 
-// TypedLayer is a layer that changes the flow: it may call next not at all, once, or several times. Wrap is called once, when the
-// pipeline is built.
+// TypedLayer is a layer that changes the flow: it may call next not at all, once, or several times, one after another; what an
+// earlier call of next returned is superseded by the next, and the layer gets rid of it. Wrap is called once, when the pipeline is built.
 type TypedLayer[T any] interface {
 	Layer
 	Wrap(next Next[T]) Next[T]

@@ -51,7 +51,8 @@ type folded[T any] struct {
 	bus         *events.Bus
 	source      *events.Source
 	hold        func(T, func(error)) T
-	counted     bool // more than one layer starts attempts: they are numbered in a record
+	owned       bool // source is this pipeline's alone
+	counted     bool // the operation's runs are counted in a record
 	description Description
 }
 
@@ -106,15 +107,16 @@ func (p *Pipeline[T]) Run(ctx context.Context, op func(ctx context.Context) erro
 
 // Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
 func (p *Pipeline[T]) Describe() Description {
-	if f := p.folded.Load(); f != nil {
-		return f.description
+	f := p.folded.Load()
+	if f == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f = p.closed
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed != nil {
-		return p.closed.description
+	if f == nil {
+		return Description{}
 	}
-	return Description{}
+	return f.description.clone()
 }
 
 // Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers; what the
@@ -130,7 +132,7 @@ func (p *Pipeline[T]) Close(ctx context.Context) error {
 	p.closed = f
 	p.folded.Store(nil)
 	p.mu.Unlock()
-	if f.source.Pipeline() != passThroughName {
+	if f.owned {
 		f.bus.Remove(f.source)
 	}
 	return nil

@@ -41,7 +41,12 @@ func (p place) refused(ctx context.Context, call Call, err error) error {
 		if ctx.Err() != nil {
 			return canceled(ctx, nil) // it waited for its turn
 		}
-		err = &LimitedError{Layer: p.name, Reason: events.ReasonShed, Err: err}
+		limited := &LimitedError{Layer: p.name, Reason: events.ReasonShed, Err: err}
+		if inner, ok := refusalIn(err); ok {
+			r := inner.refusal()
+			limited.Reason, limited.After = r.reason, r.retryAfter
+		}
+		err = limited
 	}
 	r := err.(interface{ refusal() refusal }).refusal()
 	call.decide(r.reason, p.source)

@@ -28,8 +28,6 @@ func IsNotProcessed(err error) bool {
 		return true
 	case *net.OpError:
 		return e.Op == "dial"
-	case *unmarked:
-		return IsNotProcessed(e.err)
 	case *CanceledError:
 		return e.Last != nil && IsNotProcessed(e.Last)
 	}
@@ -70,7 +68,7 @@ func knownTransient(err error) bool {
 	case 408, 429, 502, 503, 504:
 		return true
 	}
-	return isRefusedStream(err) || isGRPCUnavailable(err)
+	return anyIn(err, isRefusedStream) || anyIn(err, isGRPCUnavailable)
 }
 
 func statusOf(err error) int {
@@ -99,27 +97,27 @@ const refusedStream h2Code = 0x7 // RFC 9113, section 7
 
 func (e h2Error) Error() string { return "stream error" }
 
+// isRefusedStream looks at err itself, not at what it wraps.
 func isRefusedStream(err error) bool {
 	var e h2Error
-	return errors.As(err, &e) && e.Code == refusedStream
+	as, ok := err.(interface{ As(any) bool })
+	return ok && as.As(&e) && e.Code == refusedStream
 }
 
-// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here.
+// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here. It looks at err itself, not at what it
+// wraps.
 func isGRPCUnavailable(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		m := reflect.ValueOf(err).MethodByName("GRPCStatus")
-		if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
-			continue
-		}
-		status := m.Call(nil)[0]
-		if k := status.Kind(); k == reflect.Pointer && status.IsNil() {
-			return false
-		}
-		code := status.MethodByName("Code")
-		if !code.IsValid() || code.Type().NumIn() != 0 || code.Type().NumOut() != 1 || code.Type().Out(0).Kind() != reflect.Uint32 {
-			return false
-		}
-		return code.Call(nil)[0].Uint() == 14 // codes.Unavailable
+	m := reflect.ValueOf(err).MethodByName("GRPCStatus")
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
+		return false
 	}
-	return false
+	status := m.Call(nil)[0]
+	if k := status.Kind(); k == reflect.Pointer && status.IsNil() {
+		return false
+	}
+	code := status.MethodByName("Code")
+	if !code.IsValid() || code.Type().NumIn() != 0 || code.Type().NumOut() != 1 || code.Type().Out(0).Kind() != reflect.Uint32 {
+		return false
+	}
+	return code.Call(nil)[0].Uint() == 14 // codes.Unavailable
 }

@@ -1,12 +1,17 @@
 package resilience
 
-import "errors"
+import "reflect"
 
 // verdict carries Classify's judgement, where it differs from the operation's error, through the layers: they see seen, the
 // caller gets given. It is made innermost and taken off when the pipeline returns.
 type verdict struct {
 	seen  error // what the layers see; nil: a success, although the operation returned given
 	given error // what the operation returned; nil: a failing value
+	zero  bool  // the failing value is the zero value
+}
+
+func newVerdict[T any](v T, seen, given error) *verdict {
+	return &verdict{seen: seen, given: given, zero: isZero(v)}
 }
 
 func (v *verdict) Error() string {
@@ -16,11 +21,16 @@ func (v *verdict) Error() string {
 	return v.seen.Error()
 }
 
-func (v *verdict) Unwrap() error {
-	if v.seen == nil {
-		return v.given
+// Unwrap returns what the layers see and what the operation returned, as far as there is any: a layer of the user's that
+// wraps a verdict keeps both.
+func (v *verdict) Unwrap() []error {
+	var all []error
+	for _, err := range []error{v.seen, v.given} {
+		if err != nil {
+			all = append(all, err)
+		}
 	}
-	return v.seen
+	return all
 }
 
 // seen returns the failure as the layers see it (nil: none), and whether it is a value's.
@@ -31,22 +41,32 @@ func seen(err error) (failure error, failingValue bool) {
 	return err, false
 }
 
-// withoutVerdict returns err as the caller may see it, when it is not a verdict itself: a layer of the user's may have wrapped one.
-func withoutVerdict(err error) error {
-	if _, wrapped := find[*verdict](err); wrapped {
-		return &unmarked{err}
+// given returns the failure as the caller may find it in another error: what the operation returned, for a failing value
+// what Classify said of it.
+func given(err error) error {
+	if v, ok := err.(*verdict); ok {
+		if v.given != nil {
+			return v.given
+		}
+		return v.seen
 	}
 	return err
 }
 
-// unmarked is an error whose tree has a verdict somewhere: it speaks and compares as that tree does, and does not show it.
-type unmarked struct{ err error }
-
-func (u *unmarked) Error() string        { return u.err.Error() }
-func (u *unmarked) Is(target error) bool { return errors.Is(u.err, target) }
-func (u *unmarked) As(target any) bool {
-	if _, own := target.(**verdict); own {
-		return false
+// delivers tells whether the caller gets a value: err is nil, or the mark of a failing value.
+func delivers(err error) bool {
+	if v, ok := err.(*verdict); ok {
+		return v.given == nil
 	}
-	return errors.As(u.err, target)
+	return err == nil
 }
+
+// asError returns the failure as an error like any other, for a failing value that does not come along.
+func asError(err error) error {
+	if failure, failingValue := seen(err); failingValue {
+		return failure
+	}
+	return err
+}
+
+func isZero[T any](v T) bool { return reflect.ValueOf(&v).Elem().IsZero() }

@@ -1,0 +1,297 @@
+package resilience_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// bad is one wrong value of a field, and what its error says.
+type bad[C any] struct {
+	with    C
+	value   any    // in the error; nil: the field's
+	allowed string // a part of what is allowed
+	field   string // in the error, where it is not the field alone
+}
+
+const (
+	// anyValue stands for a field of which every value is fine.
+	anyValue = "any value is fine"
+	minNs    = time.Duration(math.MinInt64)
+)
+
+// refuses checks that build refuses every bad value by a *ConfigError, and that every field of C has a row.
+func refuses[C any](t *testing.T, build func(C) error, rows map[string]any) {
+	t.Helper()
+	config := reflect.TypeFor[C]()
+	name, _, _ := strings.Cut(config.Name(), "[") // of a generic type
+	for i := range config.NumField() {
+		field := config.Field(i).Name
+		switch row := rows[field].(type) {
+		case nil:
+			t.Errorf("%s.%s has no row: which values are refused?", name, field)
+		case string:
+			if row != anyValue {
+				t.Errorf("%s.%s: %q is no row", name, field, row)
+			}
+		case []bad[C]:
+			for _, b := range row {
+				refused(t, name, field, b, build(b.with))
+			}
+		}
+		delete(rows, field)
+	}
+	for field := range rows {
+		t.Errorf("%s.%s does not exist", name, field)
+	}
+}
+
+func refused[C any](t *testing.T, name, field string, b bad[C], err error) {
+	t.Helper()
+	value := b.value
+	if value == nil {
+		value = reflect.ValueOf(b.with).FieldByName(field).Interface()
+	}
+	if b.field != "" {
+		field = b.field
+	}
+	var found *resilience.ConfigError
+	for _, e := range configErrors(err) {
+		if e.Field == field && strings.Contains(e.Allowed, b.allowed) {
+			found = e
+		}
+	}
+	if found == nil {
+		t.Errorf("%s.%s = %v: got %v, want a *ConfigError of it that allows %q", name, field, value, err, b.allowed)
+		return
+	}
+	if found.Type != name || fmt.Sprint(found.Value) != fmt.Sprint(value) || reflect.TypeOf(found.Value) != reflect.TypeOf(value) {
+		t.Errorf("%s.%s = %v: the error has %#v", name, field, value, found)
+	}
+	if text := found.Error(); !strings.Contains(text, name+"."+field+" = ") || !strings.Contains(text, "must be "+found.Allowed) {
+		t.Errorf("%s.%s: text %q", name, field, text)
+	}
+}
+
+// configErrors lists the *ConfigErrors in err's tree.
+func configErrors(err error) (all []*resilience.ConfigError) {
+	if e, ok := err.(*resilience.ConfigError); ok {
+		return append(all, e)
+	}
+	switch w := err.(type) {
+	case interface{ Unwrap() error }:
+		return configErrors(w.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, inner := range w.Unwrap() {
+			all = append(all, configErrors(inner)...)
+		}
+	}
+	return all
+}
+
+// names are bad in every configuration; where a name is required, the empty one is, too.
+func badNames[C any](with func(name string) C, required bool) []bad[C] {
+	rows := []bad[C]{
+		{with: with(strings.Repeat("n", 201)), allowed: "200 bytes"},
+		{with: with("a\nb"), allowed: "printable"},
+		{with: with("a\x7f"), allowed: "printable"},
+		{with: with("a\u2028b"), allowed: "printable"},
+		{with: with("a\xff"), allowed: "printable UTF-8"},
+	}
+	if required {
+		rows = append(rows, bad[C]{with: with(""), allowed: "a name"})
+	}
+	return rows
+}
+
+func buildLayer(l resilience.Layer) error {
+	_, err := resilience.NewPipeline(resilience.PipelineConfig[int]{Name: "p", Layers: []resilience.Layer{l}, Bus: events.Off()})
+	return err
+}
+
+// PIPE-09
+func TestRetryRefusesBadOptions(t *testing.T) {
+	type retry = resilience.Retry
+	backoff := func(b resilience.Backoff, field string, value any, allowed string) bad[retry] {
+		return bad[retry]{with: retry{Backoff: b}, field: field, value: value, allowed: allowed}
+	}
+	refuses(t, func(r retry) error { return buildLayer(r) }, map[string]any{
+		"Name": badNames(func(n string) retry { return retry{Name: n} }, false),
+		"MaxAttempts": []bad[retry]{
+			{with: retry{MaxAttempts: -2}, allowed: "at least 1"},
+			{with: retry{MaxAttempts: math.MinInt}, allowed: "at least 1"},
+			{with: retry{MaxAttempts: math.MaxInt}, allowed: "at least 1"},
+		},
+		"Backoff": []bad[retry]{
+			backoff(resilience.Exponential{Base: -1}, "Backoff.Base", time.Duration(-1), "positive"),
+			backoff(resilience.Exponential{Base: minNs}, "Backoff.Base", minNs, "positive"),
+			backoff(resilience.Exponential{Factor: -2}, "Backoff.Factor", -2.0, "at least 1"),
+			backoff(resilience.Exponential{Factor: 0.5}, "Backoff.Factor", 0.5, "at least 1"),
+			backoff(resilience.Exponential{Factor: math.NaN()}, "Backoff.Factor", math.NaN(), "finite"),
+			backoff(resilience.Exponential{Factor: math.Inf(1)}, "Backoff.Factor", math.Inf(1), "finite"),
+			backoff(resilience.Exponential{Factor: math.Inf(-1)}, "Backoff.Factor", math.Inf(-1), "finite"),
+			backoff(resilience.Linear{Step: -1}, "Backoff.Step", time.Duration(-1), "positive"),
+			backoff(resilience.Constant(-1), "Backoff", time.Duration(-1), "positive"),
+			backoff(&resilience.Linear{Step: -1}, "Backoff.Step", time.Duration(-1), "positive"),
+			backoff((*resilience.Exponential)(nil), "Backoff", (*resilience.Exponential)(nil), "left out"),
+			backoff(resilience.BackoffFunc(nil), "Backoff", resilience.BackoffFunc(nil), "a function"),
+		},
+		"Jitter": []bad[retry]{
+			{with: retry{Jitter: resilience.JitterDecorrelated + 1}, value: uint8(5), allowed: "Jitter constants"},
+			{with: retry{Jitter: 255}, value: uint8(255), allowed: "Jitter constants"},
+			{with: retry{Jitter: resilience.JitterDecorrelated, Backoff: resilience.NoDelay}, allowed: "NoDelay"},
+		},
+		"MaxDelay":        []bad[retry]{{with: retry{MaxDelay: -1}, allowed: "positive"}, {with: retry{MaxDelay: minNs}, allowed: "positive"}},
+		"Delay":           anyValue,
+		"If":              anyValue,
+		"OnRetry":         anyValue,
+		"RetryRejections": anyValue,
+		"StopOnLongHint":  anyValue,
+		"IgnoreDeadline":  anyValue,
+		"Rand":            anyValue,
+	})
+}
+
+// PIPE-09: a negative limit means off.
+func TestTimeoutRefusesBadOptions(t *testing.T) {
+	type timeout = resilience.Timeout
+	refuses(t, func(l timeout) error { return buildLayer(l) }, map[string]any{
+		"Name":  badNames(func(n string) timeout { return timeout{Name: n} }, false),
+		"After": anyValue,
+	})
+}
+
+// PIPE-09
+func TestBreakerRefusesBadOptions(t *testing.T) {
+	type config = resilience.BreakerConfig
+	build := func(c config) error {
+		c.Bus = events.Off()
+		_, err := resilience.NewBreaker(c)
+		return err
+	}
+	// with makes a configuration that is sound but for what set does.
+	row := func(allowed string, set func(*config)) bad[config] {
+		c := config{Name: "b"}
+		set(&c)
+		return bad[config]{with: c, allowed: allowed}
+	}
+	refuses(t, build, map[string]any{
+		"Name": badNames(func(n string) config { return config{Name: n} }, true),
+		"ConsecutiveFailures": []bad[config]{
+			row("at least 1", func(c *config) { c.ConsecutiveFailures = -1 }),
+			row("at least 1", func(c *config) { c.ConsecutiveFailures = math.MinInt }),
+		},
+		"FailureRatio": []bad[config]{
+			row("at most 1", func(c *config) { c.FailureRatio = -0.1 }),
+			row("at most 1", func(c *config) { c.FailureRatio = 1.01 }),
+			row("at most 1", func(c *config) { c.FailureRatio = 50 }),
+			row("at most 1", func(c *config) { c.FailureRatio = math.NaN() }),
+			row("at most 1", func(c *config) { c.FailureRatio = math.Inf(1) }),
+			row("at most 1", func(c *config) { c.FailureRatio = math.Inf(-1) }),
+		},
+		"MinCalls": []bad[config]{
+			row("at least 1", func(c *config) { c.FailureRatio, c.MinCalls = 0.5, -1 }),
+			row("used with FailureRatio", func(c *config) { c.MinCalls = 10 }),
+		},
+		"Window": []bad[config]{
+			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, -1 }),
+			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, minNs }),
+			row("at least 10ns", func(c *config) { c.FailureRatio, c.Window = 0.5, 9 }),
+			row("used with FailureRatio", func(c *config) { c.Window = time.Second }),
+		},
+		"Cooldown":       []bad[config]{row("positive", func(c *config) { c.Cooldown = -1 }), row("positive", func(c *config) { c.Cooldown = minNs })},
+		"CooldownFunc":   anyValue,
+		"Probes":         []bad[config]{row("at least 1", func(c *config) { c.Probes = -1 })},
+		"ProbeSuccesses": []bad[config]{row("at least 1", func(c *config) { c.ProbeSuccesses = -1 })},
+		"MaxProbeTime":   anyValue, // negative: never
+		"FailureIf":      anyValue,
+		"Bus":            anyValue,
+	})
+}
+
+// PIPE-09
+func TestBulkheadRefusesBadOptions(t *testing.T) {
+	type config = resilience.BulkheadConfig
+	build := func(c config) error {
+		c.Bus = events.Off()
+		_, err := resilience.NewBulkhead(c)
+		return err
+	}
+	refuses(t, build, map[string]any{
+		"Name":          badNames(func(n string) config { return config{Name: n} }, true),
+		"MaxConcurrent": []bad[config]{{with: config{MaxConcurrent: -1}, allowed: "at least 1"}, {with: config{MaxConcurrent: math.MinInt}, allowed: "at least 1"}},
+		"MaxQueue":      []bad[config]{{with: config{MaxQueue: -1}, allowed: "or more"}},
+		"MaxWait": []bad[config]{
+			{with: config{MaxWait: -1, MaxQueue: 1}, allowed: "positive"},
+			{with: config{MaxWait: minNs, MaxQueue: 1}, allowed: "positive"},
+			{with: config{MaxWait: time.Second}, allowed: "used with MaxQueue"},
+		},
+		"Bus": anyValue,
+	})
+}
+
+// PIPE-09: bad layers are those of PIPE-06, PIPE-07 and PIPE-25 (see fold_test.go).
+func TestPipelineRefusesBadOptions(t *testing.T) {
+	type config = resilience.PipelineConfig[int]
+	build := func(c config) error {
+		c.Bus = events.Off()
+		_, err := resilience.NewPipeline(c)
+		return err
+	}
+	refuses(t, build, map[string]any{
+		"Name":          badNames(func(n string) config { return config{Name: n} }, true),
+		"Layers":        anyValue,
+		"Classify":      anyValue,
+		"Discard":       anyValue,
+		"If":            anyValue,
+		"Hold":          anyValue,
+		"JudgeOnReturn": []bad[config]{{with: config{JudgeOnReturn: true}, allowed: "used with Hold"}},
+		"RecoverPanics": anyValue,
+		"Bus":           anyValue,
+	})
+}
+
+// PIPE-09: the largest values are fine; nothing overflows.
+func TestTheLargestValuesAreAccepted(t *testing.T) {
+	const large = time.Duration(math.MaxInt64)
+	layers := []resilience.Layer{
+		resilience.Retry{MaxAttempts: math.MaxInt32, MaxDelay: large, Backoff: resilience.Exponential{Base: large, Factor: math.MaxFloat64}},
+		resilience.Timeout{After: large},
+		resilience.MustBreaker(resilience.BreakerConfig{Name: "b", FailureRatio: 1, MinCalls: math.MaxInt32, Window: large, Cooldown: large,
+			Probes: math.MaxInt32, ProbeSuccesses: math.MaxInt32, MaxProbeTime: large, Bus: events.Off()}),
+		resilience.MustBulkhead(resilience.BulkheadConfig{Name: "h", MaxConcurrent: math.MaxInt, MaxQueue: math.MaxInt, MaxWait: large, Bus: events.Off()}),
+	}
+	if err := ints(events.Off(), layers...).Run(t.Context(), succeed); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMustPanicsWithWhatNewReturns(t *testing.T) {
+	var fields []string
+	for _, must := range []func(){
+		func() { resilience.MustBreaker(resilience.BreakerConfig{Name: "b", Probes: -1}) },
+		func() { resilience.MustBulkhead(resilience.BulkheadConfig{Name: "b", MaxQueue: -1}) },
+		func() { resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", JudgeOnReturn: true}) },
+	} {
+		func() {
+			defer func() {
+				var e *resilience.ConfigError
+				if err, ok := recover().(error); ok && errors.As(err, &e) {
+					fields = append(fields, e.Field)
+				}
+			}()
+			must()
+		}()
+	}
+	if want := []string{"Probes", "MaxQueue", "JudgeOnReturn"}; !slices.Equal(fields, want) {
+		t.Errorf("panics about %v, want %v", fields, want)
+	}
+}

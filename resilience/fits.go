@@ -1,0 +1,96 @@
+package resilience
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// check refuses what cannot work, all of it at once.
+func (b *builder[T]) check() error {
+	c := checks{typ: "PipelineConfig"}
+	c.name("Name", b.cfg.Name, true)
+	if b.cfg.JudgeOnReturn && b.cfg.Hold == nil {
+		c.refuse("JudgeOnReturn", true, "used with Hold")
+	}
+	problems := c.errors
+	var sound []int
+	for i, l := range b.cfg.Layers {
+		if err := b.checkLayer(l); err != nil {
+			problems = append(problems, fmt.Errorf("layer %d: %w", i, err))
+			continue
+		}
+		for _, j := range sound {
+			if sameState(b.cfg.Layers[j], l) {
+				problems = append(problems, fmt.Errorf("layer %d (%s) is the same %T as layer %d: its state would count every call twice; "+
+					"make another one", i, l.LayerInfo().Name, l, j))
+			}
+		}
+		sound = append(sound, i)
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	b.infos = infos(b.cfg.Layers)
+	return nil
+}
+
+func (b *builder[T]) checkLayer(l Layer) error {
+	if l == nil {
+		return errors.New("is nil")
+	}
+	v := reflect.ValueOf(l)
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan:
+		if v.IsNil() {
+			return fmt.Errorf("is a nil %T", l)
+		}
+	}
+	if err := b.fits(l); err != nil {
+		return err
+	}
+	if l, ok := l.(interface{ check() error }); ok {
+		if err := l.check(); err != nil {
+			return err
+		}
+	}
+	c := checks{typ: "LayerInfo"}
+	info := l.LayerInfo()
+	c.name("Name", info.Name, false)
+	c.name("Type", info.Type, false)
+	return c.err()
+}
+
+// fits refuses what is no layer of a pipeline of T.
+func (b *builder[T]) fits(l Layer) error {
+	switch l.(type) {
+	case Retry, Timeout, around:
+		return nil
+	}
+	_, gate := l.(Gate)
+	_, typed := l.(TypedLayer[T])
+	switch wrap, ok := reflect.TypeOf(l).MethodByName("Wrap"); {
+	case gate && typed:
+		return fmt.Errorf("%T is both a Gate and a TypedLayer: it can stand for one layer only", l)
+	case gate || typed:
+		return nil
+	case ok:
+		return fmt.Errorf("%s does not fit a pipeline of %v: it is a %T, whose method is Wrap%s", l.LayerInfo().Name, reflect.TypeFor[T](), l,
+			strings.TrimPrefix(reflect.ValueOf(l).Method(wrap.Index).Type().String(), "func"))
+	}
+	return fmt.Errorf("%T is neither a layer of this package, nor a Gate, nor a TypedLayer[%v]", l, reflect.TypeFor[T]())
+}
+
+// sameState tells whether two layers are one gate, or two around one state. Pointers to types without fields may be equal by accident.
+func sameState(a, b Layer) bool {
+	if s, ok := a.(stateful); ok {
+		o, ok := b.(stateful)
+		return ok && s.stateSource() == o.stateSource()
+	}
+	if _, gate := a.(Gate); !gate {
+		return false
+	}
+	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
+	return v.Kind() == reflect.Pointer && v.Type() == w.Type() && v.Type().Elem().Size() > 0 && v.Pointer() == w.Pointer()
+}
