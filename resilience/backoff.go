@@ -73,9 +73,30 @@ func toDuration(ns float64) time.Duration {
 	return time.Duration(max(ns, 0))
 }
 
-// checkBackoff refuses what a Backoff of ours must not be.
+// backoffLiteral returns what a pointer to a Backoff of ours points to, so that both may be used, and later changes change nothing.
+func backoffLiteral(b Backoff) Backoff {
+	switch p := b.(type) {
+	case *Exponential:
+		if p != nil {
+			return *p
+		}
+	case *Linear:
+		if p != nil {
+			return *p
+		}
+	case *Constant:
+		if p != nil {
+			return *p
+		}
+	}
+	return b
+}
+
+// checkBackoff refuses what a Backoff of ours, as backoffLiteral returns it, must not be.
 func checkBackoff(c *checks, b Backoff) {
 	switch b := b.(type) {
+	case *Exponential, *Linear, *Constant: // of the others the literal is checked
+		c.refuse("Backoff", b, "set, or left out for the default")
 	case Exponential:
 		if b.Base < 0 {
 			c.refuse("Backoff.Base", b.Base, "positive, or 0 for the default, 250ms")
@@ -93,7 +114,7 @@ func checkBackoff(c *checks, b Backoff) {
 		}
 	case BackoffFunc:
 		if b == nil {
-			c.refuse("Backoff", "a nil BackoffFunc", "a function, or left out for the default")
+			c.refuse("Backoff", b, "a function, or left out for the default")
 		}
 	}
 }

@@ -53,8 +53,8 @@ const (
 )
 
 // Breaker is a circuit breaker: a [Gate] that stops calling what keeps failing. Make one with [NewBreaker] and share it among the
-// pipelines, of whatever result type, that call the same dependency. It is safe for concurrent use and starts no
-// goroutine and no timer.
+// pipelines, of whatever result type, that call the same dependency. It is safe for concurrent use. It starts no timer, and no goroutine
+// but a short-lived one for state changes that come while others are being published.
 type Breaker struct {
 	cfg       BreakerConfig // with defaults
 	failureIf func(error) bool
@@ -177,7 +177,7 @@ func (b *Breaker) Name() string { return b.cfg.Name }
 func (b *Breaker) State() events.State {
 	state := stateIn(b.fast.Load())
 	if state == events.StateOpen {
-		if r := b.refusal.Load(); r != nil && r.State == events.StateOpen && now()-r.until >= 0 {
+		if r := b.refusal.Load(); r != nil && r.State == events.StateOpen && r.RetryAfter() == 0 {
 			return events.StateHalfOpen
 		}
 	}
@@ -187,25 +187,21 @@ func (b *Breaker) State() events.State {
 // Snapshot returns what the breaker measures and how it stands. Reading changes nothing.
 func (b *Breaker) Snapshot() events.BreakerReading {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	m := &b.machine
 	at, wall := now(), time.Now()
-	r := events.BreakerReading{State: m.seen(at), Seq: m.seq, Since: wall.Add(time.Duration(m.since - at))}
+	r := events.BreakerReading{State: m.seen(at), Seq: m.seq, Since: wall.Add(time.Duration(m.since - at)), Cooldown: m.next}
 	r.Calls, r.Failures, r.Limit = m.counted(at)
+	r.FailureRatio = ratioOf(r.Failures, r.Calls)
 	for i, ns := range m.spentAt(at) {
 		r.Spent[i] = time.Duration(ns)
 	}
-	if m.state == events.StateOpen {
-		r.Cooldown = m.cooldown
-		if r.State == events.StateHalfOpen {
-			r.Since = wall.Add(time.Duration(m.until - at))
-		} else {
-			r.NextProbe = wall.Add(time.Duration(m.until - at))
-		}
-	} else {
-		r.Cooldown = b.cfg.Cooldown
+	switch left := time.Duration(m.until - at); {
+	case r.State == events.StateOpen:
+		r.Cooldown, r.NextProbe = m.cooldown, wall.Add(left)
+	case m.state == events.StateOpen: // half-open since the cooldown passed
+		r.Since = wall.Add(min(left, 0))
 	}
-	b.mu.Unlock()
-	r.FailureRatio = ratioOf(r.Failures, r.Calls)
 	return r
 }
 
@@ -215,47 +211,47 @@ func (b *Breaker) Reset() { b.command((*machine).reset) }
 // ForceOpen opens the breaker until Reset.
 func (b *Breaker) ForceOpen() { b.command((*machine).force) }
 
-func (b *Breaker) command(do func(*machine, int64) (transition, bool)) {
+func (b *Breaker) command(do func(*machine, int64) *transition) {
 	b.mu.Lock()
-	var made []transition
-	if t, ok := do(&b.machine, now()); ok {
-		made = append(made, t)
-	}
-	b.unlock(context.Background(), Call{}, made)
+	made := do(&b.machine, now())
+	b.enter(context.Background(), Call{}, made)
+	b.unlock(made)
 }
 
-// unlock mirrors the machine, publishes what it did, and releases mu.
-func (b *Breaker) unlock(ctx context.Context, call Call, made []transition) {
-	if len(made) == 0 {
-		b.mirror()
-		b.mu.Unlock()
+// enter mirrors the machine, and queues the transition that it made, if any, to be published by unlock. mu is held.
+func (b *Breaker) enter(ctx context.Context, call Call, made *transition) {
+	if made != nil {
+		b.refuse(made) // before anybody can see the state
+	}
+	b.mirror()
+	if made != nil && b.place.bus.BreakerStateChanged.Heard() && !b.box.Put(told{ctx, b.changed(call, made)}, maxTold) {
+		b.place.bus.CountDropped()
+	}
+}
+
+// unlock releases mu, and publishes what is queued.
+func (b *Breaker) unlock(made *transition) {
+	if made == nil {
+		b.mu.Unlock() // who queued something publishes it
 		return
 	}
-	b.refuse(made[len(made)-1]) // before anybody can see the state
-	b.mirror()
-	if b.place.bus.BreakerStateChanged.Heard() {
-		for _, t := range made {
-			if !b.box.Put(told{ctx, b.changed(call, t)}, maxTold) {
-				b.place.bus.CountDropped()
-			}
-		}
+	defer b.box.Deliver(&b.mu, b.publish) // also if CooldownFunc ends the goroutine
+	if made.to == events.StateOpen && b.cfg.CooldownFunc != nil {
+		b.growCooldown()
 	}
-	if b.cfg.CooldownFunc != nil && b.machine.state == events.StateOpen {
-		b.growCooldown(b.machine.openings)
-	}
-	b.box.Deliver(&b.mu, b.publish)
 }
 
 // growCooldown asks ahead for the cooldown of the opening after the one just made. mu is held, but not while it asks.
-func (b *Breaker) growCooldown(openings int) {
+func (b *Breaker) growCooldown() {
+	openings, next := b.machine.openings, b.cfg.Cooldown
 	b.mu.Unlock()
-	defer b.mu.Lock()
-	next := b.cooldown(openings + 1)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.machine.openings == openings {
-		b.machine.next = next
-	}
+	defer func() {
+		b.mu.Lock()
+		if b.machine.openings == openings {
+			b.machine.next = next
+		}
+	}()
+	next = b.cooldown(openings + 1)
 }
 
 func (b *Breaker) cooldown(openings int) (d time.Duration) {
@@ -272,7 +268,7 @@ func (b *Breaker) cooldown(openings int) (d time.Duration) {
 
 func (b *Breaker) publish(t told) { b.place.bus.BreakerStateChanged.Publish(t.ctx, t.event) }
 
-func (b *Breaker) changed(call Call, t transition) events.BreakerStateChanged {
+func (b *Breaker) changed(call Call, t *transition) events.BreakerStateChanged {
 	return events.BreakerStateChanged{
 		Meta: call.meta(b.place.source, call.Attempt()), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
 		Calls: t.calls, Failures: t.failures, FailureRatio: ratioOf(t.failures, t.calls), Limit: t.limit,
@@ -281,12 +277,12 @@ func (b *Breaker) changed(call Call, t transition) events.BreakerStateChanged {
 }
 
 // refuse makes the error of those that are refused in the state just entered. mu is held.
-func (b *Breaker) refuse(t transition) {
+func (b *Breaker) refuse(t *transition) {
 	if t.to == events.StateClosed {
 		b.refusal.Store(nil)
 		return
 	}
-	b.refusal.Store(&BreakerOpenError{Name: b.cfg.Name, State: t.to, LastFailure: t.err, until: b.machine.until, seq: t.seq})
+	b.refusal.Store(&BreakerOpenError{Name: b.cfg.Name, State: t.to, LastFailure: t.err, until: b.machine.until, cooldown: t.cooldown, seq: t.seq})
 }
 
 // mirror updates fast. mu is held.

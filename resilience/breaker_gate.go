@@ -2,7 +2,6 @@ package resilience
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
 )
@@ -17,23 +16,28 @@ func (b *Breaker) Admit(ctx context.Context, call Call) (Permit, error) {
 }
 
 func (b *Breaker) admitSlowly(ctx context.Context, call Call) (Permit, error) {
-	at := now()
-	if r := b.refusal.Load(); r != nil {
-		switch {
-		case r.State == events.StateForcedOpen, r.State == events.StateOpen && at-r.until < 0:
-			return Permit{}, r
-		}
+	if r := b.refusal.Load(); r != nil && (r.State == events.StateForcedOpen || r.RetryAfter() > 0) {
+		return Permit{}, r
 	}
 	b.mu.Lock()
+	at := now()
 	gen, ok, made := b.machine.admit(at)
-	b.unlock(ctx, call, made)
+	b.enter(ctx, call, made)
 	if !ok {
-		if r := b.refusal.Load(); r != nil {
-			return Permit{}, r
-		}
-		return Permit{}, &BreakerOpenError{Name: b.cfg.Name, State: events.StateHalfOpen} // it was closed meanwhile
+		r := b.refusal.Load() // of the state that refuses
+		b.unlock(made)
+		return Permit{}, r
 	}
-	return Permit{Token: int64(gen), Start: at}, nil
+	permit := Permit{Token: int64(gen), Start: at}
+	published := made == nil
+	defer func() {
+		if !published { // a handler ends the goroutine
+			b.count(ctx, call, permit, endedIgnored, Outcome{Kind: OutcomeCanceled})
+		}
+	}()
+	b.unlock(made)
+	published = true
+	return permit, nil
 }
 
 // Settle implements [Gate].
@@ -75,7 +79,8 @@ func (b *Breaker) isFailure(ctx context.Context, call Call, err error) (yes bool
 func (b *Breaker) count(ctx context.Context, call Call, permit Permit, e ending, outcome Outcome) {
 	b.mu.Lock()
 	made, late := b.machine.settle(uint32(permit.Token), permit.Start, e, outcome.Err, now())
-	b.unlock(ctx, call, made)
+	b.enter(ctx, call, made)
+	b.unlock(made)
 	if late && b.place.bus.LateResult.Heard() {
 		b.place.bus.LateResult.Publish(ctx, events.LateResult{Meta: call.meta(b.place.source, call.Attempt()),
 			Outcome: lateOutcome(outcome), Err: outcome.Err})
@@ -106,59 +111,3 @@ func (b *Breaker) Run(ctx context.Context, op func(ctx context.Context) error) e
 
 // Acquire asks the breaker for one call in two steps: the caller releases the lease with how the call ended.
 func (b *Breaker) Acquire(ctx context.Context) (*Lease, error) { return acquire(ctx, b, b.place) }
-
-// Lease is a call that was admitted. It is safe for concurrent use.
-type Lease struct {
-	ctx     context.Context // of the call: its end tells a cancellation from a failure
-	gate    knowingGate
-	call    Call
-	permit  Permit
-	settled atomic.Bool
-}
-
-// Release tells how the call ended: nil is a success. The first Release counts; later ones do nothing. An error after the context given to
-// Acquire has ended is the caller's cancellation.
-func (l *Lease) Release(err error) {
-	if l.settled.CompareAndSwap(false, true) {
-		l.gate.settle(l.ctx, l.call, l.permit, outcomeOf(l.ctx, err))
-	}
-}
-
-func acquire(ctx context.Context, gate knowingGate, at place) (*Lease, error) {
-	if ctx.Err() != nil {
-		return nil, canceled(ctx, nil)
-	}
-	call := Call{attempt: 1}
-	permit, err := gate.Admit(ctx, call)
-	if err != nil {
-		return nil, at.refused(ctx, call, err)
-	}
-	return &Lease{ctx: ctx, gate: gate, call: call, permit: permit}, nil
-}
-
-func runAlone(ctx context.Context, gate knowingGate, at place, op func(ctx context.Context) error) (err error) {
-	if op == nil {
-		return errNilOperation
-	}
-	if ctx.Err() != nil {
-		return canceled(ctx, nil)
-	}
-	call := Call{attempt: 1}
-	permit, err := gate.Admit(ctx, call)
-	if err != nil {
-		return at.refused(ctx, call, err)
-	}
-	settled := false
-	defer func() {
-		if !settled {
-			gate.settle(ctx, call, permit, Outcome{Kind: OutcomeNotReturned, Err: errNotReturned})
-		}
-	}()
-	err = op(ctx)
-	settled = true
-	gate.settle(ctx, call, permit, outcomeOf(ctx, err))
-	if err != nil {
-		err = outgoing(ctx, err)
-	}
-	return err
-}

@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"slices"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -18,7 +19,8 @@ type breakerRules struct {
 }
 
 // machine is a circuit breaker's state machine: no lock, no clock, no events. Every method that may change the state returns
-// the transitions it made, in order.
+// the transition it made, nil if it made none. Readings of the clock that it is given never go back, unless the clock is another
+// one (another synctest bubble); it may forget then, and is never stuck.
 type machine struct {
 	rules    *breakerRules
 	state    events.State
@@ -34,7 +36,7 @@ type machine struct {
 	window   window
 	lastErr  error
 	spent    [5]int64      // time in each state up to since
-	cooldown time.Duration // of the last opening
+	cooldown time.Duration // of the last opening, at most maxCooldown
 	next     time.Duration // of the next; its owner sets it when cooldowns grow
 }
 
@@ -64,27 +66,35 @@ func newMachine(rules *breakerRules, window window, now int64) machine {
 // seen returns the state as it shows at now: an open breaker whose cooldown has passed is half-open, although the transition
 // is made by the next admission.
 func (m *machine) seen(now int64) events.State {
-	if m.state == events.StateOpen && now-m.until >= 0 {
+	if m.state == events.StateOpen && cooling(m.until, m.cooldown, now) == 0 {
 		return events.StateHalfOpen
 	}
 	return m.state
 }
 
+// cooling returns what is left at now of a cooldown that ends at until; 0 if it has passed. If more is left than the whole, the
+// clock is another one, and it has passed, too.
+func cooling(until int64, cooldown time.Duration, now int64) time.Duration {
+	left := time.Duration(until - now)
+	if left < 0 || left > cooldown {
+		return 0
+	}
+	return left
+}
+
 // admit asks for a call. ok false: it is refused. The generation goes back to settle.
-func (m *machine) admit(now int64) (gen uint32, ok bool, made []transition) {
+func (m *machine) admit(now int64) (gen uint32, ok bool, made *transition) {
 	switch m.seen(now) {
 	case events.StateClosed:
 		return m.gen, true, nil
 	case events.StateHalfOpen:
 		if m.state == events.StateOpen {
-			made = append(made, m.enter(events.StateHalfOpen, events.ReasonCooldown, now))
+			made = m.enter(events.StateHalfOpen, events.ReasonCooldown, now)
+		} else if m.probeHangs(now) {
+			return 0, false, m.failProbe(now)
 		}
 		if len(m.probing) >= m.rules.probes {
-			if !m.probeHangs(now) {
-				return 0, false, made
-			}
-			m.failed++
-			return 0, false, append(made, m.open(events.ReasonProbeFailed, now))
+			return 0, false, nil
 		}
 		m.probing = append(m.probing, now)
 		return m.gen, true, made
@@ -92,13 +102,14 @@ func (m *machine) admit(now int64) (gen uint32, ok bool, made []transition) {
 	return 0, false, nil
 }
 
-// probeHangs tells whether a probe has exceeded its time: it is given up, and counts as a failure.
+// probeHangs tells whether a probe has exceeded its time: it is given up, and counts as a failure. A probe of another clock
+// is given up, too.
 func (m *machine) probeHangs(now int64) bool {
 	if m.rules.maxProbeTime < 0 {
 		return false
 	}
 	for _, started := range m.probing {
-		if now-started >= int64(m.rules.maxProbeTime) {
+		if took := now - started; took >= int64(m.rules.maxProbeTime) || took < 0 {
 			return true
 		}
 	}
@@ -114,13 +125,14 @@ const (
 	endedIgnored // neither
 )
 
-// settle counts a call that was admitted in generation gen, at started. late: the state has changed since, nothing counts.
-func (m *machine) settle(gen uint32, started int64, e ending, err error, now int64) (made []transition, late bool) {
+// settle counts a call that was admitted in generation gen, at started. late: the state has changed since, or the call was a probe that
+// was given up; it does not count.
+func (m *machine) settle(gen uint32, started int64, e ending, err error, now int64) (made *transition, late bool) {
 	if gen != m.gen {
 		return nil, true
 	}
 	if m.state == events.StateHalfOpen {
-		return m.settleProbe(started, e, err, now), false
+		return m.settleProbe(started, e, err, now)
 	}
 	switch e {
 	case endedWell:
@@ -137,75 +149,85 @@ func (m *machine) settle(gen uint32, started int64, e ending, err error, now int
 	return m.trip(now), false
 }
 
-func (m *machine) settleProbe(started int64, e ending, err error, now int64) []transition {
-	for i, s := range m.probing {
-		if s == started {
-			m.probing = append(m.probing[:i], m.probing[i+1:]...)
-			break
-		}
+func (m *machine) settleProbe(started int64, e ending, err error, now int64) (made *transition, late bool) {
+	if e != endedBadly && m.probeHangs(now) { // this one, or another
+		return m.failProbe(now), true
+	}
+	if i := slices.Index(m.probing, started); i >= 0 {
+		m.probing = slices.Delete(m.probing, i, i+1)
 	}
 	switch e {
 	case endedBadly:
 		m.lastErr = err
-		m.failed++
-		return []transition{m.open(events.ReasonProbeFailed, now)}
+		return m.failProbe(now), false
 	case endedWell:
 		if m.passed++; m.passed >= m.rules.passes {
-			return []transition{m.enter(events.StateClosed, events.ReasonProbesOK, now)}
+			return m.enter(events.StateClosed, events.ReasonProbesOK, now), false
 		}
 	}
-	return nil
+	return nil, false
+}
+
+// failProbe opens a half-open breaker again.
+func (m *machine) failProbe(now int64) *transition {
+	m.failed++
+	return m.open(events.ReasonProbeFailed, now)
 }
 
 // trip opens a closed breaker that has seen enough.
-func (m *machine) trip(now int64) []transition {
+func (m *machine) trip(now int64) *transition {
 	if m.rules.consecutive > 0 && m.streak >= m.rules.consecutive {
-		return []transition{m.open(events.ReasonConsecutive, now)}
+		return m.open(events.ReasonConsecutive, now)
 	}
 	total := m.window.total
-	if m.rules.ratio > 0 && int64(total.calls) >= m.rules.minCalls && total.failures > 0 &&
-		float64(total.failures) >= m.rules.ratio*float64(total.calls) {
-		return []transition{m.open(events.ReasonRatio, now)}
+	if m.rules.ratio > 0 && total.calls >= m.rules.minCalls && total.failures > 0 && ratioOf(total.failures, total.calls) >= m.rules.ratio {
+		return m.open(events.ReasonRatio, now)
 	}
 	return nil
 }
 
-func (m *machine) open(reason events.Reason, now int64) transition {
+func (m *machine) open(reason events.Reason, now int64) *transition {
 	m.openings++
-	m.cooldown = m.next
+	m.cooldown = min(m.next, maxCooldown)
 	return m.enter(events.StateOpen, reason, now)
 }
 
-// force opens the breaker until it is reset; false if it is open so already.
-func (m *machine) force(now int64) (transition, bool) {
+// maxCooldown keeps the end of a cooldown within the range of wall clocks: a hundred years.
+const maxCooldown = 100 * 365 * 24 * time.Hour
+
+// force opens the breaker until it is reset.
+func (m *machine) force(now int64) *transition {
 	if m.state == events.StateForcedOpen {
-		return transition{}, false
+		return nil
 	}
 	m.lastErr = nil
-	return m.enter(events.StateForcedOpen, events.ReasonManual, now), true
+	return m.enter(events.StateForcedOpen, events.ReasonManual, now)
 }
 
-// reset closes the breaker and forgets everything; false if there was no change of state.
-func (m *machine) reset(now int64) (transition, bool) {
+// reset closes the breaker and forgets everything.
+func (m *machine) reset(now int64) *transition {
 	if m.state == events.StateClosed {
 		m.forget()
-		return transition{}, false
+		return nil
 	}
-	return m.enter(events.StateClosed, events.ReasonManual, now), true
+	return m.enter(events.StateClosed, events.ReasonManual, now)
 }
 
 // enter is where the state changes.
-func (m *machine) enter(to events.State, reason events.Reason, now int64) transition {
-	calls, failures, limit := m.counted(now)
-	m.account(now)
+func (m *machine) enter(to events.State, reason events.Reason, now int64) *transition {
+	t := &transition{from: m.state, to: to, reason: reason, seq: m.seq + 1, err: m.lastErr}
+	t.calls, t.failures, t.limit = m.counted(now)
+	if reason == events.ReasonConsecutive {
+		t.calls, t.failures, t.limit = m.inARow()
+	}
+	m.spent = m.spentAt(now)
+	m.state, m.since = to, now
 	m.seq++
 	m.gen++
-	t := transition{from: m.state, to: to, reason: reason, seq: m.seq, calls: calls, failures: failures, limit: limit, err: m.lastErr}
-	m.state, m.since = to, now
 	m.passed, m.failed, m.probing = 0, 0, nil
 	switch to {
 	case events.StateOpen:
-		m.until = now + min(int64(m.cooldown), maxCooldown)
+		m.until = now + int64(m.cooldown)
 		t.cooldown = m.cooldown
 	case events.StateClosed:
 		m.openings, m.next = 0, m.rules.cooldown
@@ -214,16 +236,10 @@ func (m *machine) enter(to events.State, reason events.Reason, now int64) transi
 	return t
 }
 
-// maxCooldown keeps the end of a cooldown within the clock's range: a hundred years.
-const maxCooldown = 100 * 365 * 24 * int64(time.Hour)
-
 func (m *machine) forget() {
 	m.streak, m.lastErr = 0, nil
 	m.window.clear()
 }
-
-// account adds the time since the last transition to the states it was spent in.
-func (m *machine) account(now int64) { m.spent = m.spentAt(now) }
 
 // spentAt returns the time spent in each state up to now. A clock that went back adds nothing.
 func (m *machine) spentAt(now int64) [5]int64 {
@@ -240,12 +256,18 @@ func (m *machine) spentAt(now int64) [5]int64 {
 
 // counted returns what decides at present, and the limit it is measured against.
 func (m *machine) counted(now int64) (calls, failures int64, limit float64) {
-	if m.state == events.StateHalfOpen {
-		return int64(m.passed + m.failed), int64(m.failed), float64(m.rules.passes)
-	}
-	if m.rules.ratio > 0 {
+	if m.rules.ratio == 0 {
+		calls, failures, limit = m.inARow()
+	} else {
 		t := m.window.at(now)
-		return int64(t.calls), int64(t.failures), m.rules.ratio
+		calls, failures, limit = t.calls, t.failures, m.rules.ratio
 	}
+	if m.state == events.StateHalfOpen {
+		calls, failures = int64(m.passed+m.failed), int64(m.failed)
+	}
+	return calls, failures, limit
+}
+
+func (m *machine) inARow() (calls, failures int64, limit float64) {
 	return m.streak, m.streak, float64(m.rules.consecutive)
 }

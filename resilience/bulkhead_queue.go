@@ -81,26 +81,24 @@ func (b *Bulkhead) admitOrWait(ctx context.Context) error {
 	}
 	select {
 	case <-w.ready:
-		if ctx.Err() == nil {
-			return nil
-		}
 	case <-ctx.Done():
 	case <-expired:
-		if !b.giveUp(w) {
-			return b.limited(events.ReasonQueueTimeout)
-		}
-		if ctx.Err() == nil {
-			return nil // the permit came just in time
-		}
 	}
-	if b.giveUp(w) {
-		b.leave()
+	granted := b.stopWaiting(w)
+	switch err := ctx.Err(); {
+	case err != nil:
+		if granted {
+			b.leave()
+		}
+		return err
+	case granted: // also if it came just in time
+		return nil
 	}
-	return ctx.Err()
+	return b.limited(events.ReasonQueueTimeout)
 }
 
-// giveUp takes a waiter out of the queue, and tells whether it had been granted its permit before.
-func (b *Bulkhead) giveUp(w *waiter) (granted bool) {
+// stopWaiting tells whether the waiter was granted its permit; if not, it has left the queue.
+func (b *Bulkhead) stopWaiting(w *waiter) (granted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !w.granted {

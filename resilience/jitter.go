@@ -44,19 +44,16 @@ type delayer struct {
 // range that reaches beyond it is cut, not what is drawn from it.
 func (d *delayer) next(n int, previous time.Duration) time.Duration {
 	if d.jitter == JitterDecorrelated {
-		base := d.curve(1, 0)
-		high := 3 * min(previous, d.cap/3)
-		if previous == 0 {
-			high = 3 * min(base, d.cap/3)
-		} else if previous > d.cap/3 {
-			high = d.cap
+		base, high := d.curve(1, 0), d.cap
+		if from := or(previous, base); from <= d.cap/3 {
+			high = max(3*from, base)
 		}
-		return d.between(base, max(high, base))
+		return d.between(base, high)
 	}
 	curve := d.curve(n, previous)
 	switch d.jitter {
 	case JitterEqual:
-		return d.between(curve/2, min(curve+min(curve/2, d.cap-curve), d.cap))
+		return d.between(curve/2, curve+min(curve/2, d.cap-curve))
 	case JitterFull:
 		return d.between(0, curve)
 	}
@@ -69,8 +66,8 @@ func (d *delayer) curve(n int, previous time.Duration) time.Duration {
 }
 
 func (d *delayer) between(low, high time.Duration) time.Duration {
-	f := d.draw()
-	return low + min(time.Duration(f*float64(high-low)), high-low)
+	span := high - low
+	return low + min(toDuration(d.draw()*float64(span)), span)
 }
 
 // draw returns a number in [0, 1], whatever a source of the user's says.

@@ -76,6 +76,7 @@ func (r Retry) LayerInfo() LayerInfo {
 
 func (r Retry) withDefaults() Retry {
 	r.MaxAttempts = or(r.MaxAttempts, 3)
+	r.Backoff = backoffLiteral(r.Backoff)
 	if r.Backoff == nil {
 		r.Backoff = Exponential{}
 	}
@@ -95,12 +96,13 @@ func (r Retry) check() error {
 	if r.MaxAttempts < Unlimited || r.MaxAttempts > math.MaxInt32 {
 		c.refuse("MaxAttempts", r.MaxAttempts, "at least 1, Unlimited, or 0 for the default, 3")
 	}
-	checkBackoff(&c, r.Backoff)
+	backoff := backoffLiteral(r.Backoff)
+	checkBackoff(&c, backoff)
 	if int(r.Jitter) >= len(jitterNames) {
 		c.refuse("Jitter", uint8(r.Jitter), "one of the Jitter constants")
 	}
 	c.notNegative("MaxDelay", r.MaxDelay, defaultMaxDelay)
-	if r.Jitter == JitterDecorrelated && r.Backoff == Backoff(NoDelay) {
+	if r.Jitter == JitterDecorrelated && backoff == Backoff(NoDelay) {
 		c.refuse("Jitter", r.Jitter, "JitterNone with NoDelay: there is nothing to spread")
 	}
 	return c.err()

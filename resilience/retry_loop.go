@@ -35,31 +35,25 @@ func newRetrying[T any](b *builder[T], at place, r Retry, next Next[T]) Next[T] 
 
 // again decides after each failed attempt, from the first on, whether another follows.
 func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T, err error, mark int) (T, error) {
-	var delay, drawn time.Duration
-	var last error // the failure before this one
+	var p pause
+	var last error // of the attempts before, the last failure that was no refusal
 	for turn := 1; ; turn++ {
-		n := call.ran(turn)
 		failure, failingValue := seen(err)
 		if failure == nil {
 			return v, err
 		}
-		reason := l.stops(ctx, turn, failure)
-		if reason == 0 {
-			delay, drawn, reason = l.delay(ctx, call, turn, drawn, FailedAttempt{Number: n, Err: failure, Value: value(v, failingValue)})
+		failed := FailedAttempt{Number: call.ran(turn), Err: failure}
+		if failingValue && (l.Delay != nil || l.OnRetry != nil) {
+			failed.Value = v
 		}
-		if reason == 0 && l.OnRetry != nil && !l.onRetry(ctx, call, FailedAttempt{n, failure, value(v, failingValue), delay}) {
-			reason = events.ReasonStopped
-		}
-		if reason == 0 {
-			reason = l.cannotWait(ctx, delay)
-		}
-		if reason != 0 {
-			l.stopped(ctx, call, n, reason, failure)
+		var reason events.Reason
+		if p, reason = l.decide(ctx, call, turn, p.drawn, failed); reason != 0 {
+			l.stopped(ctx, call, failed, reason)
 			return v, withLast(err, failure, last)
 		}
 		if l.bus.RetryScheduled.Heard() {
-			l.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: call.meta(l.source, n), Delay: delay, Err: failure,
-				MaxAttempts: max(l.MaxAttempts, 0), HintedByPeer: delay > 0 && hintIn(failure) >= delay})
+			l.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: call.meta(l.source, failed.Number), Delay: p.delay, Err: failure,
+				MaxAttempts: max(l.MaxAttempts, 0), HintedByPeer: p.hinted})
 		}
 		if failingValue {
 			l.discard(ctx, call, v)
@@ -67,15 +61,15 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 			v = none
 		}
 		call.release(mark, failure)
-		if !l.sleep(ctx, call, delay) {
-			l.stopped(ctx, call, n, contextReason(ctx), failure)
-			return v, canceled(ctx, failure)
+		if !l.sleep(ctx, call, p.delay) {
+			l.stopped(ctx, call, failed, contextReason(ctx))
+			return v, canceled(ctx, withLast(given(err), failure, last))
 		}
-		last = failure
+		last = dependencysFailure(given(err), last)
 		call = call.stale()
-		call.attempt = int32(turn + 1)
+		call.attempt = turn + 1
 		if call.rec != nil {
-			call.rec.delay = delay
+			call.rec.delay = p.delay
 		}
 		v, err = l.next(ctx, call, op)
 		if err == nil {
@@ -84,12 +78,38 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 	}
 }
 
-// stops tells why no attempt follows this turn, 0 if one may.
-func (l *retrying[T]) stops(ctx context.Context, turn int, failure error) events.Reason {
+// pause is the wait between two attempts.
+type pause struct {
+	delay  time.Duration
+	drawn  time.Duration // what the backoff said of it: the next draw may depend on that
+	hinted bool          // raised to what the peer asked for
+}
+
+// decide tells after what wait an attempt follows the one that failed, or the reason why none does.
+func (l *retrying[T]) decide(ctx context.Context, call Call, turn int, previous time.Duration, failed FailedAttempt) (p pause, reason events.Reason) {
+	if reason = l.stops(ctx, call, turn, failed.Err); reason != 0 {
+		return p, reason
+	}
+	p, ok := l.wait(ctx, call, turn, previous, failed)
+	if !ok {
+		return p, events.ReasonNotRetryable
+	}
+	if reason = l.cannotWait(ctx, p.delay); reason != 0 || l.OnRetry == nil {
+		return p, reason
+	}
+	failed.Delay = p.delay
+	if !l.onRetry(ctx, call, failed) {
+		return p, events.ReasonStopped
+	}
+	return p, l.cannotWait(ctx, p.delay) // OnRetry may have taken its time
+}
+
+// stops tells why no attempt may follow this turn, whatever the wait; 0 if one may.
+func (l *retrying[T]) stops(ctx context.Context, call Call, turn int, failure error) events.Reason {
 	if ctx.Err() != nil {
 		return contextReason(ctx)
 	}
-	if _, panicked := failure.(*PanicError); panicked {
+	if _, panicked := find[*PanicError](failure); panicked {
 		return events.ReasonNotRetryable
 	}
 	if reason := stopIn(failure); reason != 0 {
@@ -103,35 +123,32 @@ func (l *retrying[T]) stops(ctx context.Context, turn int, failure error) events
 		if !ok || !l.RetryRejections || open.State == events.StateForcedOpen {
 			return events.ReasonNotRetryable
 		}
+	} else if l.If != nil && !l.retryable(ctx, call, failure) {
+		return events.ReasonNotRetryable
 	}
 	return 0
 }
 
-// delay asks If and computes the wait before the next attempt; drawn is what the backoff said of it, which the next
-// draw may depend on.
-func (l *retrying[T]) delay(ctx context.Context, call Call, turn int, previous time.Duration, failed FailedAttempt) (
-	wait, drawn time.Duration, reason events.Reason) {
-	if _, refused := refusalIn(failed.Err); !refused && l.If != nil && !l.retryable(ctx, call, failed.Err) {
-		return 0, previous, events.ReasonNotRetryable
+// wait computes the wait before the next attempt; false if the backoff panicked or the peer asks for too long a wait.
+func (l *retrying[T]) wait(ctx context.Context, call Call, turn int, previous time.Duration, failed FailedAttempt) (p pause, ok bool) {
+	if p.drawn, ok = l.draw(ctx, call, turn, previous); !ok {
+		return p, false
 	}
-	drawn, ok := l.draw(ctx, call, turn, previous)
-	if !ok {
-		return 0, previous, events.ReasonNotRetryable
+	p.delay = p.drawn
+	hint := hintIn(failed.Err)
+	if hint > l.MaxDelay && l.StopOnLongHint {
+		return p, false
 	}
-	wait = drawn
-	if hint := hintIn(failed.Err); hint > wait {
-		if hint > l.MaxDelay && l.StopOnLongHint {
-			return 0, drawn, events.ReasonNotRetryable
-		}
-		wait = min(hint, l.MaxDelay)
+	if hint = min(hint, l.MaxDelay); hint > p.delay {
+		p.delay, p.hinted = hint, true
 	}
 	if l.Delay != nil {
-		failed.Delay = wait
-		if d := l.override(ctx, call, failed); d >= 0 {
-			wait = min(d, l.MaxDelay)
+		failed.Delay = p.delay
+		if d := l.override(ctx, call, failed); d >= 0 && d != p.delay {
+			p.delay, p.hinted = min(d, l.MaxDelay), false
 		}
 	}
-	return wait, drawn, 0
+	return p, true
 }
 
 // cannotWait tells why the next attempt would come too late, 0 if it would not.
@@ -167,12 +184,17 @@ func (l *retrying[T]) sleep(ctx context.Context, call Call, delay time.Duration)
 	}
 }
 
-func (l *retrying[T]) stopped(ctx context.Context, call Call, n int, reason events.Reason, failure error) {
-	if _, refused := refusalIn(failure); !refused { // else the layer that refused has decided
+func (l *retrying[T]) stopped(ctx context.Context, call Call, failed FailedAttempt, reason events.Reason) {
+	if _, refused := refusalIn(failed.Err); !refused { // else the layer that refused has decided
 		call.decide(reason, l.source)
 	}
 	if l.bus.RetryStopped.Heard() {
-		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, n), Reason: reason, Err: failure, Attempts: n})
+		attempts := failed.Number
+		if call.observed() {
+			attempts = int(call.rec.runs) // 0 if all turns were refused
+		}
+		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, failed.Number), Reason: reason, Err: failed.Err,
+			Attempts: attempts})
 	}
 }
 
@@ -198,14 +220,6 @@ func (l *retrying[T]) onRetry(ctx context.Context, call Call, failed FailedAttem
 	return l.OnRetry(ctx, failed)
 }
 
-// value boxes a failing value for the callbacks.
-func value[T any](v T, failing bool) any {
-	if !failing {
-		return nil
-	}
-	return v
-}
-
 // contextReason tells why a context's end stops a retry.
 func contextReason(ctx context.Context) events.Reason {
 	if ctx.Err() == context.Canceled && !endedByTimeout(ctx) {
@@ -214,12 +228,24 @@ func contextReason(ctx context.Context) events.Reason {
 	return events.ReasonDeadline
 }
 
-// withLast adds the failure of the attempt before to a refusal, which is none of the dependency's.
+// withLast adds the last failure of the attempts before to a refusal, which is none of the dependency's.
 func withLast(err, failure, last error) error {
-	if _, refused := refusalIn(failure); refused && last != nil {
-		if _, also := refusalIn(last); !also {
-			return &refusedRetry{err, last}
-		}
+	if _, has := failure.(*refusedRetry); has || last == nil {
+		return err
 	}
-	return err
+	if _, refused := refusalIn(failure); !refused {
+		return err
+	}
+	return &refusedRetry{err, last}
+}
+
+// dependencysFailure returns the failure, or, where that is a refusal, the one that came with it or before.
+func dependencysFailure(failure, before error) error {
+	if r, ok := failure.(*refusedRetry); ok {
+		return r.last
+	}
+	if _, refused := refusalIn(failure); refused {
+		return before
+	}
+	return failure
 }

@@ -78,7 +78,7 @@ func (l *timing) concluded(ctx context.Context, call Call, err error) error {
 		}
 		return err
 	}
-	own := failure
+	own := given(err)
 	if canceled, ok := own.(*CanceledError); ok {
 		own = canceled.Last // a retry inside was cut short
 	}
