@@ -39,17 +39,15 @@ type BreakerOpenError struct {
 	// part of the error's tree.
 	LastFailure error
 
-	until int64 // the end of the cooldown; meaningful while State is StateOpen
-	seq   uint64
+	until    int64         // the end of the cooldown
+	cooldown time.Duration // the whole; 0 unless State is StateOpen
+	seq      uint64
 }
 
 // RetryAfter returns what is left of the cooldown: 0 when it has passed, when the breaker is probing, and when it
 // was opened by hand, where nobody knows.
 func (e *BreakerOpenError) RetryAfter() time.Duration {
-	if e.State != events.StateOpen {
-		return 0
-	}
-	return max(time.Duration(e.until-now()), 0)
+	return cooling(e.until, e.cooldown, now())
 }
 
 func (e *BreakerOpenError) Error() string {
@@ -166,7 +164,7 @@ func canceled(ctx context.Context, last error) *CanceledError {
 		last = prior.Last
 	}
 	if !same(last, e.Err) && !same(last, e.Cause) {
-		e.Last = last
+		e.Last = withoutMarks(last)
 	}
 	return e
 }
@@ -176,7 +174,7 @@ func same(a, b error) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
-	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 func (e *CanceledError) Error() string {
@@ -203,6 +201,9 @@ func (e *CanceledError) Unwrap() []error {
 
 // ErrorType is the class for the telemetry attribute error.type.
 func (e *CanceledError) ErrorType() string { return "canceled" }
+
+// Timeout tells whether it was the caller's deadline: url.Error asks for it.
+func (e *CanceledError) Timeout() bool { return e.Err == context.DeadlineExceeded }
 
 // PanicError is a recovered panic.
 type PanicError struct {
