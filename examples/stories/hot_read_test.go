@@ -19,7 +19,7 @@ func Example_failFastHotRead() {
 		Name: "recommendations.get",
 		Layers: []resilience.Layer{
 			resilience.MustBulkhead(resilience.BulkheadConfig{Name: "recommendations", MaxConcurrent: 200}),
-			resilience.MustBreaker(resilience.BreakerConfig{Name: "recommendations", ConsecutiveFailures: 2, Cooldown: time.Second}),
+			resilience.MustBreaker(resilience.BreakerConfig{Name: "recommendations", ConsecutiveFailures: 2, Cooldown: 30 * time.Second}),
 			resilience.Timeout{After: 50 * time.Millisecond},
 		},
 	})
