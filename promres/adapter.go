@@ -1,8 +1,6 @@
 package promres
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
@@ -15,7 +13,6 @@ type adapter struct {
 	metrics    *metrics
 	errorTypes *errorTypes
 	stateTimes *stateTimes
-	mark       *prometheus.Desc
 	rows       *events.Table[row]
 	cancels    []func()
 }
@@ -27,10 +24,6 @@ func newAdapter(bus *events.Bus, cfg Config) *adapter {
 		metrics:    newMetrics(cfg.ConstLabels),
 		errorTypes: newErrorTypes(),
 		stateTimes: newStateTimes(),
-		// No series has this descriptor. It makes a Registerer refuse the same bus a second time, also where the
-		// constant labels differ and every call would be counted twice.
-		mark: prometheus.NewDesc("resilience_attached", "Marks the bus that is attached.", nil,
-			prometheus.Labels{"bus": fmt.Sprintf("%p", bus)}),
 	}
 	a.metrics.buildInfo.hold([]string{label(version())}).Set(1)
 	return a
@@ -53,10 +46,7 @@ func (a *adapter) unsubscribe() {
 }
 
 // Describe implements [prometheus.Collector].
-func (a *adapter) Describe(to chan<- *prometheus.Desc) {
-	a.metrics.describe(to)
-	to <- a.mark
-}
+func (a *adapter) Describe(to chan<- *prometheus.Desc) { a.metrics.describe(to) }
 
 // Collect implements [prometheus.Collector].
 func (a *adapter) Collect(to chan<- prometheus.Metric) {

@@ -3,6 +3,7 @@ package promres
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +15,8 @@ import (
 type Config struct {
 	// Registerer gets the metrics. Nil means [prometheus.DefaultRegisterer].
 	Registerer prometheus.Registerer
-	// ConstLabels are on every series. Two buses on one Registerer need them, with the same names and different values.
+	// ConstLabels are on every series. Two buses on one Registerer need them, with the same names and different values; a
+	// Registerer remembers the names for good, so they cannot be others at a later Attach.
 	ConstLabels prometheus.Labels
 	// Durations tells which durations have histograms, classic and native at once. Zero means DurationsAll.
 	Durations Durations
@@ -24,37 +26,49 @@ type Config struct {
 // series out of the Registerer; it may be called at any time, and again.
 //
 // It is an error if the bus is nil, if the configuration is wrong, or if the Registerer refuses: it has the same bus
-// already, or another bus under the same ConstLabels, or metrics with our names. Nothing stays registered then.
+// already ([ErrAttached]), or another bus under the same ConstLabels, or metrics with our names. Nothing stays registered
+// then.
 func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if bus == nil {
 		return nil, errors.New("promres: nil bus: pass events.Default() or the bus that the pipelines were built with")
 	}
-	if cfg.Registerer == nil {
-		cfg.Registerer = prometheus.DefaultRegisterer
-	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if cfg.Durations == 0 {
-		cfg.Durations = DurationsAll
-	}
+	cfg = cfg.withDefaults()
 	a := newAdapter(bus, cfg)
-	if err := prometheus.NewRegistry().Register(a); err != nil { // in an empty registry only our own faults can fail
+	if err := prometheus.NewRegistry().Register(a); err != nil { // an empty registry refuses only what is our own fault
 		return nil, fmt.Errorf("promres: Config.ConstLabels: %w", err)
 	}
 	a.subscribe()
-	if err := cfg.Registerer.Register(a); err != nil {
+	unregister, err := register(cfg.Registerer, a)
+	if err != nil {
 		a.unsubscribe()
-		if errors.As(err, new(prometheus.AlreadyRegisteredError)) {
-			return nil, fmt.Errorf("promres: the bus is attached to this Registerer already: %w", err)
-		}
-		return nil, fmt.Errorf("promres: the Registerer refuses the metrics; it has this bus already, or a second bus "+
-			"without ConstLabels of its own, or other metrics with our names: %w", err)
+		return nil, fmt.Errorf("promres: %w", err)
 	}
 	return sync.OnceFunc(func() {
-		cfg.Registerer.Unregister(a)
+		unregister()
 		a.unsubscribe()
 	}), nil
+}
+
+// register gives a Registerer the mark of the bus, then the metrics: both, or none.
+func register(to prometheus.Registerer, a *adapter) (unregister func(), err error) {
+	mark := newMark(a.bus)
+	if err := to.Register(mark); errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+		return nil, ErrAttached
+	} else if err != nil {
+		return nil, fmt.Errorf("the Registerer refuses: %w", err)
+	}
+	if err := to.Register(a); err != nil {
+		to.Unregister(mark)
+		return nil, fmt.Errorf("the Registerer has metrics with our names, the program's or those of a bus under the same "+
+			"ConstLabels: %w", err)
+	}
+	return func() {
+		to.Unregister(a)
+		to.Unregister(mark)
+	}, nil
 }
 
 // MustAttach is [Attach] for main: it panics where Attach returns an error.
@@ -66,8 +80,21 @@ func MustAttach(bus *events.Bus, cfg Config) (detach func()) {
 	return detach
 }
 
+func (c Config) withDefaults() Config {
+	if c.Registerer == nil {
+		c.Registerer = prometheus.DefaultRegisterer
+	}
+	if c.Durations == 0 {
+		c.Durations = DurationsAll
+	}
+	return c
+}
+
 // check refuses what would fail later than at Attach.
 func (c Config) check() error {
+	if v := reflect.ValueOf(c.Registerer); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("promres: Config.Registerer is a nil %T: leave the field out for the default one", c.Registerer)
+	}
 	if c.Durations > DurationsNone {
 		return fmt.Errorf("promres: Config.Durations: %s is not one of all, executions, none", c.Durations)
 	}
