@@ -139,6 +139,9 @@ func outcomeOf(ctx context.Context, err error) Outcome {
 	if failure == nil {
 		return Outcome{Kind: OutcomeSucceeded}
 	}
+	if _, panicked := find[*PanicError](failure); panicked {
+		return Outcome{Kind: OutcomeNotReturned, Err: failure} // as without RecoverPanics
+	}
 	if _, refused := failure.(*refusedRetry); refused {
 		return Outcome{Kind: OutcomeFailed, Err: failure} // an attempt had failed before
 	}

@@ -75,3 +75,13 @@ func (f *failing) run(context.Context) error {
 func succeed(context.Context) error { return nil }
 
 func fail(context.Context) error { return errBoom }
+
+// apart runs f on a goroutine of its own, which f may end.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}

@@ -1,0 +1,133 @@
+package resilience
+
+import (
+	"math"
+	"testing"
+)
+
+// naiveWindow is a window as a list of all calls.
+type naiveWindow struct {
+	width  int64
+	newest int64 // cell
+	calls  []naiveCall
+}
+
+type naiveCall struct {
+	cell   int64
+	failed bool
+}
+
+func (w *naiveWindow) roll(now int64) {
+	cell := now / w.width
+	if now%w.width < 0 {
+		cell--
+	}
+	if len(w.calls) > 0 && cell < w.newest-1 { // another clock
+		w.calls = nil
+	}
+	if len(w.calls) == 0 || cell > w.newest {
+		w.newest = cell
+	}
+	var young []naiveCall
+	for _, c := range w.calls {
+		if c.cell > w.newest-windowCells {
+			young = append(young, c)
+		}
+	}
+	w.calls = young
+}
+
+func (w *naiveWindow) total() (t tally) {
+	for _, c := range w.calls {
+		t.calls++
+		if c.failed {
+			t.failures++
+		}
+	}
+	return t
+}
+
+// BRK-02: the window is the naive one for all schedules, negative readings and clocks that go back included.
+func FuzzWindowCountsAsANaiveOne(f *testing.F) {
+	f.Add(int64(1), int64(0), []byte{1, 2, 3, 250, 4, 255, 0})
+	f.Add(int64(3_000_000_000), int64(-850_000_000_000_000_000), []byte{1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111, 121})
+	f.Add(int64(math.MaxInt64/windowCells), int64(math.MinInt64/2), []byte("forward and back"))
+	f.Fuzz(func(t *testing.T, width, now int64, steps []byte) {
+		if width <= 0 || len(steps) > 300 {
+			return
+		}
+		now /= 4
+		w, naive := window{width: width}, naiveWindow{width: width}
+		for i, s := range steps {
+			step := width / 5
+			switch {
+			case s >= 250:
+				now -= int64(s-249) * width // back by 1 to 6 cells
+			case s >= 240:
+				now += int64(s-239) * min(width, math.MaxInt64/64) * 2
+			default:
+				now += int64(s%16) * max(step/16, 1)
+			}
+			if now > math.MaxInt64/2 || now < math.MinInt64/2 {
+				return
+			}
+			failed := s%3 == 0
+			naive.roll(now)
+			if got, want := w.at(now), naive.total(); got != want {
+				t.Fatalf("step %d: read %+v, naive %+v", i, got, want)
+			}
+			w.add(now, failed)
+			naive.calls = append(naive.calls, naiveCall{naive.newest, failed})
+			if want := naive.total(); w.total != want {
+				t.Fatalf("step %d: %+v, naive %+v", i, w.total, want)
+			}
+		}
+	})
+}
+
+// BRK-02
+func TestWindowNeverCountsWhatIsOlderThanItsLength(t *testing.T) {
+	const width = 100
+	for start := int64(-3 * windowCells * width); start < width; start += 7 {
+		w := window{width: width}
+		w.add(start, true)
+		if got := w.at(start + windowCells*width); got != (tally{}) {
+			t.Errorf("a call of %d still counts a window later: %+v", start, got)
+		}
+		if got := w.at(start + (windowCells-1)*width); got != (tally{1, 1}) {
+			t.Errorf("a call of %d does not count nine tenths of a window later: %+v", start, got)
+		}
+	}
+}
+
+// BRK-10: reading changes nothing.
+func TestReadingTheWindowChangesNothing(t *testing.T) {
+	w := window{width: 10}
+	w.add(5, true)
+	before := w
+	w.at(1 << 40)
+	w.at(-1 << 40)
+	if w != before {
+		t.Errorf("%+v, before %+v", w, before)
+	}
+}
+
+// BRK-02: a window of a day at any rate neither wraps nor takes out more than it put in.
+func TestWindowSurvivesAFullCell(t *testing.T) {
+	w := window{width: 10}
+	w.add(5, true)
+	w.cells[0] = cell{math.MaxUint32, math.MaxUint32}
+	w.total = tally{math.MaxUint32, math.MaxUint32}
+	for range 3 {
+		w.add(6, true)
+	}
+	for range 3 {
+		w.add(15, false)
+	}
+	if want := (tally{math.MaxUint32 + 3, math.MaxUint32}); w.total != want {
+		t.Errorf("%+v, want %+v", w.total, want)
+	}
+	if got := w.at(5 + windowCells*10); got != (tally{3, 0}) {
+		t.Errorf("%+v is left of the second cell, want 3 calls", got)
+	}
+}
