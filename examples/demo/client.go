@@ -47,7 +47,7 @@ func resilientTransport(base http.RoundTripper) (*httpres.Transport, error) {
 		return nil, err
 	}
 	breaker, err := resilience.NewBreaker(resilience.BreakerConfig{
-		Name: "pricing", FailureRatio: 0.6, MinCalls: 20, Window: 5 * time.Second, Cooldown: time.Second,
+		Name: "pricing", FailureRatio: 0.6, MinCalls: 20, Window: 2 * time.Second, Cooldown: 500 * time.Millisecond,
 	})
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func get(t *testing.T, url string) string {
 }
 
 func TestTheIncidentIsSurvivedAndTold(t *testing.T) {
-	out, errs, status := start(t, t.Context(), "-speed", "1.5", "-rate", "40")
+	out, errs, status := start(t, t.Context())
 	pid := pidIn(t, out)
 	address := out.await(t, `http://(\S+)/metrics`)[1]
 	out.await(t, `msg="circuit breaker opened"`)

@@ -78,7 +78,7 @@ func (t *telemetry) attach(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// logHandler sends the breaker's transitions to the terminal, in short, and everything, as JSON, to a file.
+// logHandler sends the breaker's openings and closings to the terminal, in short, and everything, as JSON, to a file.
 func logHandler(out io.Writer, file io.Writer, began time.Time) slog.Handler {
 	terminal := slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
@@ -94,9 +94,21 @@ func logHandler(out io.Writer, file io.Writer, began time.Time) slog.Handler {
 		return slog.Attr{}
 	}})
 	return slogmulti.Router().
-		Add(terminal, slogmulti.AttrValueIs(events.KeyEventName, events.BreakerStateChanged{}.EventName())).
+		Add(terminal, slogmulti.AttrValueIs(events.KeyEventName, events.BreakerStateChanged{}.EventName()), notAProbe).
 		Add(slog.NewJSONHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug})).
 		Handler()
+}
+
+// notAProbe leaves out the half-open state and what a failed probe leads to: an outage has many of them.
+func notAProbe(_ context.Context, r slog.Record) bool {
+	probe := false
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == events.KeyReason {
+			probe = a.Value.String() == events.ReasonCooldown.String() || a.Value.String() == events.ReasonProbeFailed.String()
+		}
+		return !probe
+	})
+	return !probe
 }
 
 func (t *telemetry) onClose(f func() error) { t.closers = append(t.closers, f) }

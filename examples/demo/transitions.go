@@ -43,6 +43,9 @@ func (t *transitions) clear() {
 	t.seen, t.rejected = nil, map[events.Reason]int{}
 }
 
+// shownTransitions is how many are shown from the beginning and from the end.
+const shownTransitions = 5
+
 // report writes the breakers' transitions.
 func (t *transitions) report(out io.Writer) {
 	t.mu.Lock()
@@ -54,7 +57,13 @@ func (t *transitions) report(out io.Writer) {
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  at\tbreaker\ttransition\treason\tfailures of calls\tlast failure")
-	for _, e := range t.seen {
+	for i, e := range t.seen {
+		if hidden := len(t.seen) - 2*shownTransitions; hidden > 0 && i >= shownTransitions && i < shownTransitions+hidden {
+			if i == shownTransitions {
+				fmt.Fprintf(w, "  ...\t\t%d more, of probes that failed\t\t\t\n", hidden)
+			}
+			continue
+		}
 		fmt.Fprintf(w, "  %.2fs\t%s\t%s -> %s\t%s\t%d of %d\t%s\n", e.At.Sub(t.began).Seconds(), e.Source.Layer(), e.From, e.To, e.Reason,
 			e.Failures, e.Calls, events.ErrorType(e.Err))
 	}
