@@ -90,7 +90,7 @@ func TestDetachUnderLoad(t *testing.T) {
 		}
 	})
 	detach := r.detach
-	for range 60 {
+	for range 25 {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(detach)

@@ -226,6 +226,29 @@ func TestStateFollowsARealBreaker(t *testing.T) {
 	})
 }
 
+// BUS-08: a call that panics, or ends its goroutine, is counted like any other and is active no more.
+func TestCallsThatDoNotReturnAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		users := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "users", Layers: []resilience.Layer{resilience.Retry{}}, Bus: r.bus})
+		var calls sync.WaitGroup
+		for _, end := range []func(){func() { panic("boom") }, runtime.Goexit} {
+			calls.Go(func() {
+				defer func() { _ = recover() }()
+				_, _ = users.Do(t.Context(), func(context.Context) (int, error) { end(); return 0, nil })
+			})
+		}
+		calls.Wait()
+		r.want(map[string]float64{
+			`execution_active{pipeline_name="users"}`:                                        0,
+			`executions_total{outcome="failure",pipeline_name="users"}`:                      2,
+			`attempts_total{attempt_kind="initial",outcome="failure",pipeline_name="users"}`: 2,
+			`execution_attempts{outcome="failure",pipeline_name="users"}`:                    2,
+		})
+		runtime.KeepAlive(users)
+	})
+}
+
 // PROM-01: a pipeline that is closed takes its series along; the breaker that it shares stays.
 func TestClosedPipelineLeavesTheMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
