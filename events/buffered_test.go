@@ -173,7 +173,9 @@ func TestBufferedGoesOnAfterPanicsAndGoexitInItsHandler(t *testing.T) {
 		var panicked []any
 		bus.HandlerPanicked.Subscribe(func(_ context.Context, e events.HandlerPanicked) { panicked = append(panicked, e.Value) })
 		var got []int
+		published := make(chan struct{})
 		buffered := events.NewBuffered(bus, 100, func(_ context.Context, e events.Event) {
+			<-published
 			n := number(e)
 			switch got = append(got, n); {
 			case n < 0: // the panic it caused, which it hears of as well
@@ -187,6 +189,7 @@ func TestBufferedGoesOnAfterPanicsAndGoexitInItsHandler(t *testing.T) {
 		for i := range 10 {
 			bus.RetryStopped.Publish(t.Context(), attempt(i+1))
 		}
+		close(published)
 		synctest.Wait()
 		if err := buffered.Close(t.Context()); err != nil {
 			t.Error(err)

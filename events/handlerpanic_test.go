@@ -109,6 +109,19 @@ func TestHandlerOfPanicsThatMakesACallDoesNotRecurseWithoutEnd(t *testing.T) {
 	}
 }
 
+// BUS-05 BUS-11
+func TestHandlerPanicWithinANestedCallIsOnlyCounted(t *testing.T) {
+	bus := events.NewBus()
+	told := 0
+	bus.HandlerPanicked.Subscribe(func(context.Context, events.HandlerPanicked) { told++ })
+	bus.TimedOut.Subscribe(func(context.Context, events.TimedOut) { panic("always") })
+	bus.TimedOut.Publish(events.Nest(t.Context()), events.TimedOut{})
+	bus.TimedOut.Publish(t.Context(), events.TimedOut{Meta: events.Meta{Nested: true}})
+	if told != 0 || bus.HandlerPanics() != 2 {
+		t.Fatalf("told of %d panics of %d, want none of 2", told, bus.HandlerPanics())
+	}
+}
+
 // BUS-05
 func TestHandlerPanicsAreCountedUnderConcurrency(t *testing.T) {
 	bus := events.NewBus()

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -160,42 +161,49 @@ func TestTableLeaksNoRowWhenOpenOrDropPanicsOrLeaves(t *testing.T) {
 	for name, fail := range map[string]func(){"panic": func() { panic("broken") }, "Goexit": runtime.Goexit} {
 		for _, failing := range []string{"open p/", "open p/a", "open p/b", "drop p/", "drop p/a", "drop p/b"} {
 			bus := events.NewBus()
-			rows := map[string]int{}
-			step := func(what string, s *events.Source) {
-				if n := s.Pipeline() + "/" + s.Layer(); what+n == failing {
+			var made *events.Source // also when whoever makes it does not get it
+			bus.Source.Observe(func(_ context.Context, e events.SourceAdded) func(context.Context, events.SourceRemoved) {
+				made = e.Source
+				return nil
+			})
+			open := map[string]int{}
+			step := func(what string, s *events.Source, delta int) {
+				n := s.Pipeline() + "/" + s.Layer()
+				if what == "open " && what+n == failing {
+					fail()
+				}
+				if open[n] += delta; what == "drop " && what+n == failing {
 					fail()
 				}
 			}
-			table := events.NewTable(bus, func(s *events.Source) *string {
-				step("open ", s)
-				n := s.Pipeline() + "/" + s.Layer()
-				rows[n]++
-				return &n
-			}, func(s *events.Source, n *string) { rows[*n]--; step("drop ", s) })
-			within := func(f func()) { // Goexit ends a goroutine
-				var w sync.WaitGroup
-				w.Go(f)
-				w.Wait()
+			table := events.NewTable(bus, func(s *events.Source) *string { step("open ", s, 1); return new(string) },
+				func(s *events.Source, _ *string) { step("drop ", s, -1) })
+			survive(func() { bus.NewSource(named("p", "a", "b")) })
+			for _, l := range made.Layers() { // events come nonetheless
+				survive(func() { table.Get(l) })
 			}
-			for _, leave := range []func(*events.Source){bus.Remove, func(*events.Source) { func() { defer func() { recover() }(); table.Close() }() }} {
-				var s *events.Source
-				within(func() { bus.NewSource(named("p", "a", "b")) })
-				s = bus.Sources()[len(bus.Sources())-1]
-				for _, l := range s.Layers() { // events come nonetheless
-					within(func() { defer func() { recover() }(); table.Get(l) })
-				}
-				within(func() { leave(s) })
-				for n, open := range rows {
-					if open != 0 {
-						t.Errorf("%s in %s: %d rows of %s are left", name, failing, open, n)
-					}
-				}
-				if left := all(table); len(left) != 0 {
-					t.Errorf("%s in %s: All has %v", name, failing, left)
-				}
+			survive(func() { bus.Remove(made) })
+			if left := all(table); len(left) != 0 || open["p/"] != 0 || open["p/a"] != 0 || open["p/b"] != 0 {
+				t.Errorf("%s in %s: removed, %d rows are left, open are %v", name, failing, len(left), open)
 			}
+			survive(func() { bus.NewSource(named("p", "a", "b")) })
+			survive(table.Close)
+			if left := all(table); len(left) != 0 || open["p/"] != 0 || open["p/a"] != 0 || open["p/b"] != 0 {
+				t.Errorf("%s in %s: closed, %d rows are left, open are %v", name, failing, len(left), open)
+			}
+			runtime.KeepAlive(made)
 		}
 	}
+}
+
+// survive runs f on a goroutine of its own, which f may end, and recovers its panic.
+func survive(f func()) {
+	var w sync.WaitGroup
+	w.Go(func() {
+		defer func() { _ = recover() }()
+		f()
+	})
+	w.Wait()
 }
 
 // BUS-01
