@@ -39,7 +39,7 @@ type hub struct {
 	handlerPanicked *Topic[HandlerPanicked]
 }
 
-// NewBus returns a bus without subscribers.
+// NewBus returns a bus without subscribers. A Bus that it did not make panics when it is subscribed to.
 func NewBus() *Bus {
 	b := new(Bus)
 	h := &b.hub
@@ -68,7 +68,8 @@ func Off() *Bus { return offBus }
 func (b *Bus) CallsHeard() bool { return b.hub.calls.Load() != 0 }
 
 // Subscribe calls handle for every event of the [Catalogue], boxed, synchronously: for logs and pages. Like every
-// observer of sources it first learns of those that live.
+// observer of sources it first learns of those that live. The end of an interval comes with the context of its start, and
+// also after cancel, if the start came before.
 func (b *Bus) Subscribe(handle func(context.Context, Event)) (cancel func()) {
 	if !b.hub.accepts(handle == nil, "the bus") {
 		return func() {}
@@ -113,7 +114,7 @@ func (h *hub) accepts(noHandler bool, what string) bool {
 // heard counts subscriptions to events that are published within calls and need the call's record.
 func (h *hub) heard(e Event, delta int64) {
 	switch e.(type) {
-	case BreakerStateChanged, HandlerPanicked, SourceAdded, SourceRemoved:
+	case BreakerStateChanged, HandlerPanicked:
 	default:
 		h.calls.Add(delta)
 	}

@@ -24,7 +24,7 @@ func (i *Interval[S, F]) Heard() bool { return i.hooks.Load() != nil }
 
 // Observe calls start for each beginning, in the order of subscription. The context it returns (nil: unchanged) is what
 // later hooks and the operation get; the function it returns (nil: none) is called once with the end, ends in reverse
-// order of their starts. Ends of what has started are called even after cancel.
+// order of their starts. Ends of what has started are called even after cancel. A start hook that panics has no end.
 func (i *Interval[S, F]) Observe(start func(context.Context, S) (context.Context, func(F))) (cancel func()) {
 	var zero S
 	if !i.hub.accepts(start == nil, zero.EventName()) {

@@ -124,7 +124,8 @@ func (s *Source) Limiter() (LimiterReading, bool) {
 // SourceAdded: a pipeline or a shared layer was made.
 type SourceAdded struct{ Meta }
 
-// SourceRemoved: a pipeline or a shared layer was closed or dropped. Its Meta.Source is a copy that reads no state.
+// SourceRemoved: a pipeline or a shared layer was closed or dropped. Its Meta.Source is a copy that reads no state: it has
+// the names and the index of the one that was added, not its pointer.
 type SourceRemoved struct{ Meta }
 
 func (SourceAdded) EventName() string   { return "source.added" }

@@ -26,13 +26,15 @@ type row[V any] struct {
 	value  *V      // nil: open declined
 }
 
-// NewTable calls open for each source that lives and each that comes, a pipeline first, then its layers in their order,
-// and drop (nil: nothing) once for each V when its source goes or the table is closed. Where open returns nil nothing is
-// kept. Drop gets a copy of the source that reads no state, for the source may be gone: the bus holds sources weakly, and
-// a V must not hold its Source, or a dropped pipeline never leaves.
+// NewTable calls open for each source that lives and each that comes: a pipeline first, then its layers in their order,
+// unless an event is quicker than the news of its source. It calls drop (nil: nothing) once for each V, when its source
+// goes or the table is closed. Where open returns nil nothing is kept.
 //
-// Open and drop run one at a time, inside Get, Close, or the making and removing of sources. They must not use the table
-// or make or remove sources. A V may be dropped while whoever got it still uses it.
+// The bus holds sources weakly: a V must not hold its Source, or a dropped pipeline never leaves. Drop gets a copy of the
+// source that reads no state, since the source may be collected by then.
+//
+// Open and drop run one at a time, inside Get, Close, or the making and removing of sources. They must not use the table,
+// nor make or remove sources. A V may be dropped while whoever got it still uses it.
 func NewTable[V any](bus *Bus, open func(*Source) *V, drop func(*Source, *V)) *Table[V] {
 	t := &Table[V]{hub: &bus.hub, open: open, drop: drop, cancel: func() {}}
 	if !bus.hub.accepts(open == nil, "NewTable") {
