@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -121,6 +122,7 @@ func start(t *testing.T, handle http.HandlerFunc, start func(*httptest.Server)) 
 			s.connections.Add(1)
 		}
 	}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	start(s.Server)
 	t.Cleanup(s.Close)
 	return s
@@ -179,6 +181,13 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 var errRefused = errors.New("refused")
+
+// around is a layer of the user's.
+func around(name string, f func(next func() error) error) resilience.Layer {
+	return resilience.Around(name, func(ctx context.Context, next func(context.Context) error) error {
+		return f(func() error { return next(ctx) })
+	})
+}
 
 // network is in memory, for bubbles: when a test ends with a connection or a goroutine left, its bubble panics.
 type network struct {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 )
 
 var errForgotten error = &bodyError{errors.New("it is too long to be sent again")}
@@ -17,8 +16,8 @@ var errForgotten error = &bodyError{errors.New("it is too long to be sent again"
 type recording struct {
 	src io.ReadCloser
 
-	reading sync.Mutex // held while src is read: the next attempt goes on after the last one's last read. Taken before mu
-	mu      sync.Mutex // guards what follows; never held while src is read or closed
+	reading chan struct{} // full while src is read: the next attempt goes on after the last one's last read
+	mu      sync.Mutex    // guards what follows; never held while src is read or closed
 	limit   int64
 	kept    []byte // what was read of src, nil as soon as that exceeds limit
 	read    int64  // bytes read of src
@@ -29,7 +28,7 @@ type recording struct {
 }
 
 func newRecording(req *http.Request) *recording {
-	return &recording{src: req.Body, users: 1, length: req.ContentLength}
+	return &recording{src: req.Body, reading: make(chan struct{}, 1), users: 1, length: req.ContentLength}
 }
 
 // keep sets how many bytes are remembered, before the first is read.
@@ -42,7 +41,7 @@ func (r *recording) keep(limit int64) {
 func (r *recording) open() (io.ReadCloser, error) {
 	r.mu.Lock()
 	before := r.current
-	r.current = &replay{recording: r}
+	r.current = &replay{recording: r, closed: make(chan struct{})}
 	r.users++
 	body := r.current
 	r.mu.Unlock()
@@ -101,10 +100,14 @@ func (r *recording) at(offset int64, p []byte) (n int, more bool, err error) {
 	return copy(p, r.kept[offset:]), false, nil
 }
 
-// next reads src on, if offset is still where it stands.
-func (r *recording) next(offset int64, p []byte) (int, error) {
-	r.reading.Lock()
-	defer r.reading.Unlock()
+// next reads src on, if offset is still where it stands when it is the reader's turn.
+func (r *recording) next(offset int64, p []byte, closed <-chan struct{}) (int, error) {
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-closed:
+		return 0, http.ErrBodyReadAfterClose
+	}
 	if n, more, err := r.at(offset, p); !more {
 		return n, err // the attempt before had a read under way
 	}
@@ -121,28 +124,59 @@ func (r *recording) next(offset int64, p []byte) (int, error) {
 	return n, err
 }
 
-// replay is the body of one attempt. One goroutine at a time reads it; another may close it.
+// replay is the body of one attempt. One goroutine at a time reads it; others may close it.
 type replay struct {
 	recording *recording
 	offset    int64
-	closed    atomic.Bool
+	once      sync.Once
+	closed    chan struct{}
+	after     func() // what is to be done when it is closed; guarded by recording.mu
 }
 
 func (b *replay) Read(p []byte) (int, error) {
-	if b.closed.Load() {
+	if b.isClosed() {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, more, err := b.recording.at(b.offset, p)
 	if more {
-		n, err = b.recording.next(b.offset, p)
+		n, err = b.recording.next(b.offset, p, b.closed)
 	}
 	b.offset += int64(n)
 	return n, err
 }
 
-func (b *replay) Close() error {
-	if b.closed.Swap(true) {
-		return nil
+func (b *replay) Close() (err error) {
+	b.once.Do(func() {
+		b.recording.mu.Lock()
+		close(b.closed)
+		after := b.after
+		b.recording.mu.Unlock()
+		if after != nil {
+			defer after()
+		}
+		err = b.recording.leave()
+	})
+	return err
+}
+
+// whenClosed has f called when the body is closed: at once if it is.
+func (b *replay) whenClosed(f func()) {
+	b.recording.mu.Lock()
+	closed := b.isClosed()
+	if !closed {
+		b.after = f
 	}
-	return b.recording.leave()
+	b.recording.mu.Unlock()
+	if closed {
+		f()
+	}
+}
+
+func (b *replay) isClosed() bool {
+	select {
+	case <-b.closed:
+		return true
+	default:
+		return false
+	}
 }

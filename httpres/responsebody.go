@@ -111,9 +111,7 @@ func (b *responseBody) Read(p []byte) (n int, err error) {
 		return n, err
 	}
 	if err == io.EOF {
-		if !b.sending() {
-			b.done(nil)
-		}
+		b.ended()
 		return n, err
 	}
 	if b.sent != nil {
@@ -129,24 +127,30 @@ func (b *responseBody) Read(p []byte) (n int, err error) {
 func (b *responseBody) Close() error {
 	b.closing.Do(func() {
 		defer b.done(nil)
-		if b.sent != nil {
-			if r, ok := b.sent.Body.(*replay); ok {
-				defer r.Close() // what has been answered is sent no further
-			}
+		if r := b.sentReplay(); r != nil {
+			defer r.Close() // what has been answered is sent no further
 		}
 		b.closeErr = b.ReadCloser.Close()
 	})
 	return b.closeErr
 }
 
-// sending tells whether the request's body is still being sent: an HTTP/2 stream goes on when the server has said all, until
-// the response's body is closed.
-func (b *responseBody) sending() bool {
-	if b.sent == nil {
-		return false
+// ended lets go when there is no more to read and the request's body is sent: an HTTP/2 server may have said all before.
+func (b *responseBody) ended() {
+	if r := b.sentReplay(); r != nil {
+		r.whenClosed(func() { b.done(nil) })
+		return
 	}
-	r, ok := b.sent.Body.(*replay)
-	return ok && !r.closed.Load()
+	b.done(nil)
+}
+
+// sentReplay returns the body that the request was sent with, nil if that is none of ours.
+func (b *responseBody) sentReplay() *replay {
+	if b.sent == nil {
+		return nil
+	}
+	r, _ := b.sent.Body.(*replay)
+	return r
 }
 
 func (b *responseBody) done(err error) {

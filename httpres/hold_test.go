@@ -1,0 +1,253 @@
+package httpres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/httpres"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// answering is a base that answers with a body.
+func answering(status int, body io.ReadCloser) roundTripper {
+	return func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Body: body}, nil
+	}
+}
+
+func bulkhead(t *testing.T, limit int) *resilience.Bulkhead {
+	t.Helper()
+	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "places", MaxConcurrent: limit, Bus: events.NewBus()})
+}
+
+func used(b *resilience.Bulkhead) int64 { return b.Snapshot().Usage }
+
+// HTTP-12
+func TestBulkheadIsHeldUntilTheBodyIsClosed(t *testing.T) {
+	places := bulkhead(t, 1)
+	tr := transport(t, answering(200, io.NopCloser(strings.NewReader("a body"))), places, resilience.Timeout{}, thrice)
+	resp, err := tr.RoundTrip(request(t, "GET", "http://x/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Read(make([]byte, 1))
+	if _, err := tr.RoundTrip(request(t, "GET", "http://x/", nil)); !errors.Is(err, resilience.ErrLimited) {
+		t.Errorf("while the body is open another request gets %v", err)
+	}
+	resp.Body.Close()
+	resp.Body.Close()
+	if n := used(places); n != 0 {
+		t.Errorf("%d places are held when the body is closed", n)
+	}
+}
+
+// HTTP-12: who reads to the end has what there is, also without Close.
+func TestBulkheadIsReleasedAtTheEndOfTheBody(t *testing.T) {
+	for name, c := range map[string]struct {
+		body io.Reader
+		err  error
+	}{
+		"whole":     {strings.NewReader("all"), nil},
+		"cut short": {io.MultiReader(strings.NewReader("al"), &failing{io.ErrUnexpectedEOF}), io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places := bulkhead(t, 1)
+			tr := transport(t, answering(200, io.NopCloser(c.body)), places, thrice)
+			resp, err := tr.RoundTrip(request(t, "GET", "http://x/", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(resp.Body); err != c.err {
+				t.Errorf("reading ended with %v", err)
+			}
+			if n := used(places); n != 0 {
+				t.Errorf("%d places are held at the end of the body", n)
+			}
+			resp.Body.Close()
+		})
+	}
+}
+
+// HTTP-12: a response without a body holds nothing, and still has none.
+func TestResponseWithoutABodyHoldsNothing(t *testing.T) {
+	for _, body := range []io.ReadCloser{nil, http.NoBody} {
+		places := bulkhead(t, 1)
+		resp, err := transport(t, answering(204, body), places, resilience.Timeout{}).RoundTrip(request(t, "GET", "http://x/", nil))
+		if err != nil || resp.Body != body {
+			t.Errorf("the body is %v, %v, want %v", resp.Body, err, body)
+		}
+		if n := used(places); n != 0 {
+			t.Errorf("%d places are held", n)
+		}
+	}
+}
+
+// HTTP-12
+func TestBreakerLearnsTheOutcomeAtTheHeaders(t *testing.T) {
+	for status, want := range map[int]events.State{200: events.StateClosed, 503: events.StateOpen} {
+		breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
+		tr := transport(t, answering(status, io.NopCloser(&failing{io.ErrUnexpectedEOF})), breaker)
+		resp, err := tr.RoundTrip(request(t, "GET", "http://x/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := breaker.State(); s != want {
+			t.Errorf("%d: the breaker is %v before the body was read", status, s)
+		}
+		io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if s := breaker.State(); s != want {
+			t.Errorf("%d: the breaker is %v after the body was cut short", status, s)
+		}
+	}
+}
+
+// HTTP-12: with a retry in between, only the last attempt's response holds on.
+func TestDiscardedResponsesHoldNothing(t *testing.T) {
+	inner := bulkhead(t, 1)
+	s := serve(t, answers(503, 503, 200))
+	tr := transport(t, s.base(), thrice, inner, resilience.Timeout{})
+	resp, err := tr.RoundTrip(request(t, "GET", s.URL, nil))
+	if err != nil || resp.StatusCode != 200 || used(inner) != 1 {
+		t.Fatalf("got %v, %v with %d places held", resp, err, used(inner))
+	}
+	resp.Body.Close()
+	if n := used(inner); n != 0 {
+		t.Errorf("%d places are held", n)
+	}
+}
+
+// PIPE-15, PIPE-27: a caller that leaves while it reads the body gets its own error, and nothing is left.
+func TestCallerLeavesWhileReading(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			endless := func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					fmt.Fprint(w, "more ")
+					w.(http.Flusher).Flush()
+					pause(r, time.Second)
+				}
+			}
+			inBubble(t, protocol, endless, func(t *testing.T, base *http.Transport, _ *network) {
+				places := bulkhead(t, 1)
+				tr := transport(t, base, places, resilience.Timeout{After: time.Minute}, thrice)
+				ctx, cancel := context.WithCancel(t.Context())
+				resp, err := tr.RoundTrip(request(t, "GET", bubbleURL, nil).WithContext(ctx))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(2500*time.Millisecond, cancel)
+				body, err := io.ReadAll(resp.Body)
+				if string(body) != "more more more " || !errors.Is(err, context.Canceled) {
+					t.Errorf("read %q, %v", body, err)
+				}
+				resp.Body.Close()
+				if n := used(places); n != 0 {
+					t.Errorf("%d places are held", n)
+				}
+			})
+		})
+	}
+}
+
+// HTTP-06: who closes without reading, or leaves the body to its limit, leaves nothing behind: the bubble would tell.
+func TestCallerNeverReads(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			big := func(w http.ResponseWriter, _ *http.Request) { w.Write(bytes.Repeat([]byte("x"), 1<<20)) }
+			inBubble(t, protocol, big, func(t *testing.T, base *http.Transport, _ *network) {
+				places := bulkhead(t, 100)
+				tr := transport(t, base, places, resilience.Timeout{After: time.Minute}, thrice, resilience.Timeout{})
+				for range 10 {
+					resp, err := tr.RoundTrip(request(t, "GET", bubbleURL, nil))
+					if err != nil {
+						t.Fatal(err)
+					}
+					resp.Body.Close()
+				}
+				if n := used(places); n != 0 {
+					t.Errorf("%d places are held", n)
+				}
+			})
+		})
+	}
+}
+
+// PIPE-20: whatever happens to a thousand requests, no connection, body or goroutine is left when they are done.
+func TestAThousandRequestsLeaveNothingBehind(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			handle := func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				switch {
+				case r.URL.Path == "/stall":
+					pause(r, time.Hour)
+				case r.URL.Path == "/abort":
+					panic(http.ErrAbortHandler)
+				case r.URL.Path == "/half":
+					w.Header().Set("Content-Length", "100")
+					io.WriteString(w, "half")
+					w.(http.Flusher).Flush()
+					panic(http.ErrAbortHandler)
+				case r.URL.Path == "/busy" && r.Header.Get("X-Attempt") != "3":
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(503)
+				}
+				io.WriteString(w, strings.Repeat("x", 10_000))
+			}
+			inBubble(t, protocol, handle, func(t *testing.T, base *http.Transport, _ *network) {
+				numbered := roundTripper(func(req *http.Request) (*http.Response, error) {
+					req.Header.Set("X-Attempt", fmt.Sprint(resilience.AttemptNumber(req.Context())))
+					return base.RoundTrip(req)
+				})
+				places := bulkhead(t, 2000)
+				tr := configured(t, numbered, httpres.Config{Layers: []resilience.Layer{
+					places, resilience.Timeout{After: 20 * time.Second}, resilience.Retry{}, resilience.Timeout{After: 2 * time.Second}}})
+				paths := []string{"/", "/stall", "/abort", "/half", "/busy"}
+				var bodies [1000]stream
+				var wg sync.WaitGroup
+				for i := range bodies {
+					wg.Go(func() {
+						bodies[i].Reader = strings.NewReader(strings.Repeat("y", 5000))
+						req := request(t, []string{"PUT", "POST"}[i%2], bubbleURL+paths[i%5][1:], &bodies[i])
+						if i%7 == 0 {
+							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*3*time.Millisecond)
+							defer cancel()
+							req = req.WithContext(ctx)
+						}
+						resp, err := tr.RoundTrip(req)
+						if err != nil {
+							return
+						}
+						if i%3 > 0 {
+							io.ReadAll(resp.Body)
+						}
+						if i%3 < 2 || i%7 == 0 {
+							resp.Body.Close()
+						}
+					})
+				}
+				wg.Wait()
+				synctest.Wait()
+				if n := used(places); n != 0 {
+					t.Errorf("%d places are held", n)
+				}
+				for i := range bodies {
+					if n := bodies[i].closed.Load(); n != 1 {
+						t.Errorf("the body of request %d was closed %d times", i, n)
+					}
+				}
+			})
+		})
+	}
+}
