@@ -160,6 +160,33 @@ func TestLifetimesSurviveObserversThatEndTheGoroutine(t *testing.T) {
 }
 
 // BUS-04 BUS-10
+func TestLifetimesTellNothingThatWaitsWhenAnObserverCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		var told []string
+		entered, proceed := make(chan struct{}), make(chan struct{})
+		cancel := bus.Source.Observe(func(_ context.Context, e events.SourceAdded) func(context.Context, events.SourceRemoved) {
+			told = append(told, e.Source.Pipeline())
+			close(entered) // once
+			<-proceed
+			return func(context.Context, events.SourceRemoved) { t.Error("told of the end after cancel") }
+		})
+		var maker sync.WaitGroup
+		maker.Go(func() { bus.Remove(bus.NewSource(named("first"))) })
+		<-entered
+		second := bus.NewSource(named("second")) // waits for the observer, its maker does not
+		cancel()
+		close(proceed)
+		maker.Wait()
+		synctest.Wait()
+		if !slices.Equal(told, []string{"first"}) {
+			t.Errorf("told of %v, want what was under way: first", told)
+		}
+		runtime.KeepAlive(second)
+	})
+}
+
+// BUS-04 BUS-10
 func TestLifetimesObserversComeAndGoUnderConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := events.NewBus()
