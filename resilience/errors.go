@@ -87,9 +87,12 @@ type LimitedError struct {
 	Err    error         // what a gate of one's own said; nil otherwise
 }
 
-// Reject returns the refusal of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown type; it
-// becomes a metric label. retryAfter 0 means not known.
+// Reject returns the refusal of a [Gate]. reason becomes a metric label: one that [events.RejectionReasons] does not list for an unknown
+// type becomes ReasonShed. retryAfter 0 means not known.
 func Reject(reason events.Reason, retryAfter time.Duration) error {
+	if reason < events.ReasonOpen || reason > events.ReasonShed {
+		reason = events.ReasonShed
+	}
 	return &LimitedError{Reason: reason, After: max(retryAfter, 0)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/telltale-go/telltale/events"
@@ -13,9 +14,10 @@ import (
 // counting is a gate of the user's: it counts what it has admitted and not settled.
 type counting struct {
 	name        string
+	refuse      error
+	mu          sync.Mutex // guards what follows
 	outstanding int
 	outcomes    []resilience.Outcome
-	refuse      error
 }
 
 func (c *counting) LayerInfo() resilience.LayerInfo {
@@ -26,11 +28,15 @@ func (c *counting) Admit(context.Context, resilience.Call) (resilience.Permit, e
 	if c.refuse != nil {
 		return resilience.Permit{}, c.refuse
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.outstanding++
 	return resilience.Permit{}, nil
 }
 
 func (c *counting) Settle(_ resilience.Permit, o resilience.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.outstanding--
 	c.outcomes = append(c.outcomes, o)
 }

@@ -20,7 +20,7 @@ func IsTransient(err error) bool { return KindOf(err).Transient() }
 // error that joins several was not processed if none of them was.
 func IsNotProcessed(err error) bool {
 	switch e := err.(type) {
-	case nil:
+	case nil, *PanicError:
 		return false
 	case *BreakerOpenError, *LimitedError:
 		return true
