@@ -15,7 +15,8 @@ import (
 // is attached to the bus already ([ErrAttached]) and negative sizes and times.
 //
 // After detach has returned no event is written, apart from one whose record another goroutine is writing just then; with
-// [Config].Buffered, detach waits until what was buffered is written, at most FlushTimeout. Calling it again does nothing and does not wait.
+// [Config].Buffered, detach waits until what was buffered is written, at most FlushTimeout. Calling it again does nothing,
+// and does not wait.
 func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if bus == nil {
 		return nil, errors.New("slogres: nil bus")

@@ -95,3 +95,15 @@ func TestAHandlerThatRunsAnObservedCallDoesNotFeedItself(t *testing.T) {
 		}
 	}
 }
+
+// BUS-11
+func TestNestedEventsAreIgnoredWhateverTheirContext(t *testing.T) {
+	bus, h := events.NewBus(), debugRecorder()
+	p := newPipeline(bus)
+	p.nested = true
+	MustAttach(bus, Config{Handler: h, Skip: func(e events.Event) bool { return e.EventName() == "source.added" }})
+	p.failed(context.Background())
+	if got := h.messages(); got != nil {
+		t.Errorf("got %q", got)
+	}
+}

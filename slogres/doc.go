@@ -22,7 +22,8 @@
 //   - WARN: breaker opened, timeout, a failed discard, and a failed call: one record, whatever its attempts did
 //   - ERROR: a callback or a handler panicked
 //
-// A failed attempt that a retry mends is no more than DEBUG. The starts of calls and attempts are left out unless
+// A failed attempt that a retry mends is no more than DEBUG; but where it failed by a timeout, that the limit passed is a
+// WARN of its own, which [Config].Level can lower. The starts of calls and attempts are left out unless
 // [Config].Skip says otherwise: their ends tell all that they do.
 //
 // # Contexts and order

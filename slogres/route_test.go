@@ -92,7 +92,10 @@ func TestAFailingOrPanickingHandlerAffectsNeitherTheOtherNorTheCall(t *testing.T
 		"error":            {handle: fail},
 		"panic":            {handle: crash},
 		"panic with error": {handle: crashWithError},
-		"panic in Enabled": {enabled: crash},
+		"panic in Enabled": {enabled: crash, handle: func() error {
+			t.Error("a handler whose Enabled panicked got a record")
+			return nil
+		}},
 	} {
 		for _, first := range []bool{true, false} {
 			bus, good := events.NewBus(), &recorder{min: slog.LevelInfo}
