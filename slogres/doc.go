@@ -41,6 +41,6 @@
 // # Slow and failing handlers
 //
 // Handlers run inside users' calls; [Config].Buffered moves them to a goroutine of their own. A handler's panic changes
-// no call: the bus counts and publishes it. An error that Handle returns is ignored, as [slog.Logger] does; a [Router]
-// counts them.
+// no call: the bus publishes it, and counts those inside calls ([events.Bus.HandlerPanics]). An error that Handle returns
+// is ignored, as [slog.Logger] does; a [Router] counts them.
 package slogres
