@@ -7,7 +7,10 @@ import (
 	"sync"
 )
 
-var errForgotten error = &bodyError{errors.New("it is too long to be sent again")}
+var (
+	errForgotten   error = &bodyError{errors.New("it is too long to be sent again")}
+	errWrongLength       = errors.New("its length is not the request's ContentLength")
+)
 
 // recording is a body that can be read once. It goes to the first attempt as it comes and is remembered, within a limit, for the
 // next. It is closed when the call is done and the base has closed the body of its last attempt.
@@ -60,10 +63,13 @@ func (r *recording) whole() bool {
 func (r *recording) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == io.EOF {
-		return nil
+	switch {
+	case r.err != nil && r.err != io.EOF:
+		return r.err
+	case r.length > 0 && (r.read > r.length || r.read < r.length && r.err == io.EOF):
+		return errWrongLength
 	}
-	return r.err
+	return nil
 }
 
 func (r *recording) done(answered bool) {
