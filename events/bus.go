@@ -100,6 +100,14 @@ func (b *Bus) Dropped() uint64 { return b.hub.dropped.Load() }
 // CountDropped adds an event that a publisher had to drop, such as one that its [Outbox] had no room for.
 func (b *Bus) CountDropped() { b.hub.dropped.Add(1) }
 
+// Guard is deferred around a handler that runs outside of the bus, behind a queue of its own: it recovers the handler's
+// panic, counts and publishes it as the bus does for its own handlers.
+func (b *Bus) Guard(ctx context.Context, e Event) {
+	if v := recover(); v != nil {
+		b.hub.panicked(ctx, e, v)
+	}
+}
+
 // accepts tells whether subscriptions count; it panics on those that can only be mistakes.
 func (h *hub) accepts(noHandler bool, what string) bool {
 	if h == nil {

@@ -72,9 +72,9 @@ func kindOf[E Event](doc string, topic func(*Bus) *Topic[E]) Kind {
 func startOf[S, F Event](doc string, interval func(*Bus) *Interval[S, F]) Kind {
 	var zero S
 	return Kind{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
-		return interval(b).Observe(func(ctx context.Context, s S) (context.Context, func(F)) {
+		return interval(b).Watch(func(ctx context.Context, s S) func(F) {
 			h(ctx, s)
-			return nil, func(f F) { h(ctx, f) }
+			return func(f F) { h(ctx, f) }
 		})
 	}}
 }

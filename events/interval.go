@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -16,7 +17,8 @@ type Interval[S, F Event] struct {
 }
 
 type hook[S, F Event] struct {
-	start func(context.Context, S) (context.Context, func(F))
+	start   func(context.Context, S) (context.Context, func(F))
+	watches bool // it stands behind all that may derive the context
 }
 
 // Heard tells whether anybody observes: one atomic load.
@@ -26,13 +28,24 @@ func (i *Interval[S, F]) Heard() bool { return i.hooks.Load() != nil }
 // later hooks and the operation get; the function it returns (nil: none) is called once with the end, ends in reverse
 // order of their starts. Ends of what has started are called even after cancel. A start hook that panics has no end.
 func (i *Interval[S, F]) Observe(start func(context.Context, S) (context.Context, func(F))) (cancel func()) {
+	return i.add(start == nil, &hook[S, F]{start: start})
+}
+
+// Watch is Observe for who only looks on, such as a log. Watchers start behind all observers, whenever those subscribe, so
+// that they get the context that the operation gets, and end before them, while a span is still open.
+func (i *Interval[S, F]) Watch(start func(context.Context, S) (end func(F))) (cancel func()) {
+	return i.add(start == nil, &hook[S, F]{watches: true, start: func(ctx context.Context, s S) (context.Context, func(F)) {
+		return nil, start(ctx, s)
+	}})
+}
+
+func (i *Interval[S, F]) add(none bool, h *hook[S, F]) (cancel func()) {
 	var zero S
-	if !i.hub.accepts(start == nil, zero.EventName()) {
+	if !i.hub.accepts(none, zero.EventName()) {
 		return func() {}
 	}
-	h := &hook[S, F]{start}
 	i.mu.Lock()
-	i.hooks.Store(with(i.hooks.Load(), h))
+	i.hooks.Store(inOrder(with(i.hooks.Load(), h)))
 	i.mu.Unlock()
 	i.hub.heard(zero, 1)
 	return sync.OnceFunc(func() {
@@ -41,6 +54,20 @@ func (i *Interval[S, F]) Observe(start func(context.Context, S) (context.Context
 		i.mu.Unlock()
 		i.hub.heard(zero, -1)
 	})
+}
+
+// inOrder puts watchers behind observers, each in the order of their subscriptions. It changes the list in place.
+func inOrder[S, F Event](hooks *[]*hook[S, F]) *[]*hook[S, F] {
+	slices.SortStableFunc(*hooks, func(a, b *hook[S, F]) int {
+		switch {
+		case a.watches == b.watches:
+			return 0
+		case b.watches:
+			return -1
+		}
+		return 1
+	})
+	return hooks
 }
 
 // Begin runs the start hooks and puts the ends of those that began into e. The caller defers e.Finish before it calls

@@ -220,3 +220,34 @@ func TestIntervalGoexitInAStartHookEndsWhatBegan(t *testing.T) {
 		}
 	}
 }
+
+// BUS-07
+func TestWatchersSeeTheContextThatTheOperationGets(t *testing.T) {
+	type key struct{}
+	bus := events.NewBus()
+	var order []string
+	watch := func(name string) {
+		bus.Attempt.Watch(func(ctx context.Context, _ events.AttemptStarted) func(events.AttemptFinished) {
+			order = append(order, fmt.Sprint(name, " starts in ", ctx.Value(key{})))
+			return func(events.AttemptFinished) { order = append(order, name+" ends") }
+		})
+	}
+	observe := func(name string) {
+		bus.Attempt.Observe(func(ctx context.Context, _ events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
+			order = append(order, name+" starts")
+			return context.WithValue(ctx, key{}, name), func(events.AttemptFinished) { order = append(order, name+" ends") }
+		})
+	}
+	watch("log")
+	observe("first span")
+	watch("page")
+	observe("second span")
+	var ends events.Ends[events.AttemptFinished]
+	bus.Attempt.Begin(context.Background(), events.AttemptStarted{}, &ends)
+	ends.Finish(events.AttemptFinished{})
+	want := []string{"first span starts", "second span starts", "log starts in second span", "page starts in second span",
+		"page ends", "log ends", "second span ends", "first span ends"}
+	if !slices.Equal(order, want) {
+		t.Errorf("got  %q\nwant %q", order, want)
+	}
+}

@@ -106,12 +106,12 @@ func watch[S, F events.Event](a *attachment, i *events.Interval[S, F], sample fu
 	levels = slices.Compact(levels)
 
 	p := newPending(func(ctx context.Context, f F) { tell(ctx, a, f) })
-	return i.Observe(func(ctx context.Context, s S) (context.Context, func(F)) {
+	return i.Watch(func(ctx context.Context, s S) (end func(F)) {
 		tell(ctx, a, s)
 		if s.Header().Nested || !a.mayWrite(ctx, levels) {
-			return nil, nil
+			return nil
 		}
-		return nil, p.until(ctx)
+		return p.until(ctx)
 	})
 }
 

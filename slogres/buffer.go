@@ -43,30 +43,16 @@ func (b *buffer) put(ctx context.Context, e events.Event) {
 	b.box.HandOver(&b.mu, b.deliver) // releases mu
 }
 
-// deliver writes one entry. A panic is published as the bus does it for its own handlers; the outbox goes on after a
-// Goexit.
+// deliver writes one entry. The outbox goes on after a Goexit.
 func (b *buffer) deliver(i entry) {
 	ctx := context.WithoutCancel(i.ctx)
 	defer b.delivered()
-	defer func() {
-		if v := recover(); v != nil {
-			b.panicked(ctx, i.e, v)
-		}
-	}()
+	defer b.bus.Guard(ctx, i.e)
 	if b.isClosed() {
 		b.bus.CountDropped()
 		return
 	}
 	b.write(ctx, i.e)
-}
-
-func (b *buffer) panicked(ctx context.Context, e events.Event, value any) {
-	if _, again := e.(events.HandlerPanicked); again {
-		return
-	}
-	m := e.Header()
-	m.At = time.Now()
-	b.bus.HandlerPanicked.Publish(events.Nest(ctx), events.HandlerPanicked{Meta: m, Event: e.EventName(), Value: value})
 }
 
 func (b *buffer) delivered() {

@@ -131,6 +131,9 @@ func TestABufferedHandlerMayPanicAndExit(t *testing.T) {
 		if got := h.messages(); !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
+		if n := bus.HandlerPanics(); n != 1 {
+			t.Errorf("the bus counted %d panics", n)
+		}
 		if a := attrsOf(h.of("handler.panicked")[0]); a[events.KeyHandledEvent] != "attempt.finished" {
 			t.Errorf("it names %v", a[events.KeyHandledEvent])
 		}

@@ -4,7 +4,7 @@
 //
 //	defer slogres.MustAttach(events.Default(), slogres.Config{})()
 //
-// With the trace and span ids of package otelres, which is attached first:
+// With the trace and span ids of package otelres:
 //
 //	defer otelres.MustAttach(events.Default(), otelres.Config{})()
 //	defer slogres.MustAttach(events.Default(), slogres.Config{Trace: otelres.TraceIDs})()
@@ -26,12 +26,10 @@
 // WARN of its own, which [Config].Level can lower. The starts of calls and attempts are left out unless
 // [Config].Skip says otherwise: their ends tell all that they do.
 //
-// # Contexts and order
+// # Contexts
 //
 // The handler gets the call's context, so handlers that look for a span find one: the attempt's in the record of an
-// attempt, the execution's in that of an execution. A start hook sees only what the hooks attached before it made of the
-// context: attach slogres last. Attached before otelres, a record has the span one level further out (an attempt's record
-// the execution's, an execution's record the caller's): the same trace, as long as the caller is in one.
+// attempt, the execution's in that of an execution, whichever of slogres and otelres is attached first.
 //
 // The context that Handle gets is marked by [events.Nest], and events of calls made with it are ignored, so a handler
 // that ships its records with resilient calls does not feed itself. It must pass that context on; the client of one that
