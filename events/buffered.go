@@ -5,10 +5,13 @@ import (
 	"sync"
 )
 
-// Buffered is a subscription to every event on a goroutine of its own: it never blocks a call. Make one with
-// [NewBuffered].
+// Buffered is a subscription that is served on a goroutine of its own: it never blocks a call. Make one with
+// [NewBuffered], for every event, or [Topic.SubscribeBuffered], for those of one type.
 type Buffered struct {
-	queue  *queue[Event]
+	queue interface {
+		droppedSoFar() uint64
+		close(context.Context) error
+	}
 	cancel func()
 }
 
@@ -24,11 +27,10 @@ func NewBuffered(bus *Bus, size int, handle func(context.Context, Event)) *Buffe
 }
 
 // Dropped returns how many events found the queue full.
-func (b *Buffered) Dropped() uint64 {
-	b.queue.mu.Lock()
-	defer b.queue.mu.Unlock()
-	return b.queue.dropped
-}
+func (b *Buffered) Dropped() uint64 { return b.queue.droppedSoFar() }
+
+// Cancel ends the subscription and does not wait: what is queued is still delivered, and so are the ends of calls that are still running.
+func (b *Buffered) Cancel() { b.cancel() }
 
 // Close ends the subscription, waits until what is queued has been delivered, and returns nil; or the context's error,
 // if that ends first. Once it has returned nil the handler is not called again, not even with the ends of calls that are
@@ -60,6 +62,12 @@ type item[E Event] struct {
 
 func newQueue[E Event](h *hub, size int, handle func(context.Context, E)) *queue[E] {
 	return &queue[E]{hub: h, handle: handle, size: max(size, 1)}
+}
+
+func (q *queue[E]) droppedSoFar() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped
 }
 
 func (q *queue[E]) put(ctx context.Context, e E) {

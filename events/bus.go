@@ -63,6 +63,9 @@ var offBus = func() *Bus { b := NewBus(); b.hub.off = true; return b }()
 // clients of exporters, whose own calls must not be exported.
 func Off() *Bus { return offBus }
 
+// Ready tells whether the bus was made by [NewBus]: nobody can listen to one that was not.
+func (b *Bus) Ready() bool { return b.Source.hub != nil }
+
 // CallsHeard tells whether anybody listens to what happens within calls: one atomic load. A pipeline keeps no record of a
 // call otherwise.
 func (b *Bus) CallsHeard() bool { return b.hub.calls.Load() != 0 }

@@ -25,8 +25,8 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return enumParse("Severity", severityNames, s, text)
 }
 
-// Kind describes one type of event.
-type Kind struct {
+// Entry describes one type of event in the [Catalogue].
+type Entry struct {
 	Name string // the event's name
 	Doc  string // what it tells, in a line
 	Zero Event  // the zero value of its type
@@ -36,9 +36,9 @@ type Kind struct {
 }
 
 // Catalogue lists every kind of event: it is the one list that documentation, logs, JSON and tests are made from.
-func Catalogue() []Kind { return append([]Kind(nil), catalogue...) }
+func Catalogue() []Entry { return append([]Entry(nil), catalogue...) }
 
-var catalogue = []Kind{
+var catalogue = []Entry{
 	startOf("a call of a pipeline begins", func(b *Bus) *Interval[ExecutionStarted, ExecutionFinished] { return &b.Execution }),
 	endOf[ExecutionFinished]("a call of a pipeline has ended: how, why, and where its time went"),
 	startOf("the operation is about to run", func(b *Bus) *Interval[AttemptStarted, AttemptFinished] { return &b.Attempt }),
@@ -62,16 +62,16 @@ var catalogue = []Kind{
 	endOf[SourceRemoved]("a pipeline or a shared layer was closed or dropped"),
 }
 
-func kindOf[E Event](doc string, topic func(*Bus) *Topic[E]) Kind {
+func kindOf[E Event](doc string, topic func(*Bus) *Topic[E]) Entry {
 	var zero E
-	return Kind{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
+	return Entry{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
 		return topic(b).Subscribe(func(ctx context.Context, e E) { h(ctx, e) })
 	}}
 }
 
-func startOf[S, F Event](doc string, interval func(*Bus) *Interval[S, F]) Kind {
+func startOf[S, F Event](doc string, interval func(*Bus) *Interval[S, F]) Entry {
 	var zero S
-	return Kind{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
+	return Entry{zero.EventName(), doc, zero, func(b *Bus, h func(context.Context, Event)) func() {
 		return interval(b).Watch(func(ctx context.Context, s S) func(F) {
 			h(ctx, s)
 			return func(f F) { h(ctx, f) }
@@ -79,9 +79,9 @@ func startOf[S, F Event](doc string, interval func(*Bus) *Interval[S, F]) Kind {
 	}}
 }
 
-func endOf[F Event](doc string) Kind {
+func endOf[F Event](doc string) Entry {
 	var zero F
-	return Kind{Name: zero.EventName(), Doc: doc, Zero: zero}
+	return Entry{Name: zero.EventName(), Doc: doc, Zero: zero}
 }
 
 // SeverityOf tells how much an event matters; [SeverityDebug] for a type that is not in the catalogue. A failure that a

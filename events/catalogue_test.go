@@ -104,7 +104,7 @@ func TestCatalogueListsEveryEventTypeOnce(t *testing.T) {
 
 // BUS-13
 func TestCatalogueIsACopy(t *testing.T) {
-	events.Catalogue()[0] = events.Kind{}
+	events.Catalogue()[0] = events.Entry{}
 	if events.Catalogue()[0].Zero == nil {
 		t.Fatal("a caller changed the catalogue")
 	}

@@ -44,13 +44,15 @@ func TestDroppedSourcesLeaveByThemselves(t *testing.T) {
 	defer cancel()
 	kept := bus.NewSource(named("kept"))
 	func() {
-		type breaker struct{ source *events.Source }
-		b := new(breaker) // reads its own state and keeps its own source: a circle
+		type state struct{ source *events.Source }
+		b := new(state) // reads its own state and keeps its own source: a circle
 		b.source = bus.NewSource(events.SourceSpec{Layer: "db", Type: events.TypeBreaker,
 			Breaker: func() events.BreakerReading { return events.BreakerReading{Seq: uint64(b.source.Index())} }})
 		spec := named("dropped", "layer")
+		p := new(state) // so does a layer's
 		spec.Layers[0].Shared = b.source
-		bus.NewSource(spec)
+		spec.Layers[0].Limiter = func() events.LimiterReading { return events.LimiterReading{Usage: int64(p.source.Index())} }
+		p.source = bus.NewSource(spec)
 	}()
 	left := map[string]bool{}
 	done := make(chan struct{})
@@ -100,4 +102,18 @@ func TestALayerThatStillPublishesKeepsItsPipelineListed(t *testing.T) {
 	if s := <-gone; s.Pipeline() != "p" {
 		t.Fatalf("%s left, want p", s.Pipeline())
 	}
+}
+
+// BUS-10
+func TestObserversKeepNothingOfSourcesThatAreGone(t *testing.T) {
+	bus := events.NewBus()
+	collected := make(chan struct{}, 1)
+	cancel := bus.Source.Observe(func(context.Context, events.SourceAdded) func(context.Context, events.SourceRemoved) {
+		series := &[64]int{}
+		runtime.AddCleanup(series, func(int) { collected <- struct{}{} }, 0)
+		return func(context.Context, events.SourceRemoved) { series[0]++ }
+	})
+	defer cancel()
+	bus.Remove(bus.NewSource(named("s")))
+	collect(t, collected)
 }

@@ -16,7 +16,7 @@ import (
 
 // filled returns an event of the kind with something in every field: names in its strings, secrets in what may be
 // personal (the call's key, an error's text, what somebody panicked with).
-func filled(kind events.Kind, bus *events.Bus, name string) events.Event {
+func filled(kind events.Entry, bus *events.Bus, name string) events.Event {
 	spec := named(name, name)
 	spec.Settings = secret
 	pipeline := bus.NewSource(spec)

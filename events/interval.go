@@ -39,6 +39,16 @@ func (i *Interval[S, F]) Watch(start func(context.Context, S) (end func(F))) (ca
 	}})
 }
 
+// SubscribeEnds calls handle with each end, and the context of its start: for who needs nothing of the start. It costs an allocation a call.
+func (i *Interval[S, F]) SubscribeEnds(handle func(context.Context, F)) (cancel func()) {
+	if handle == nil {
+		return i.Watch(nil) // which panics as it should
+	}
+	return i.Watch(func(ctx context.Context, _ S) func(F) {
+		return func(f F) { handle(ctx, f) }
+	})
+}
+
 func (i *Interval[S, F]) add(none bool, h *hook[S, F]) (cancel func()) {
 	var zero S
 	if !i.hub.accepts(none, zero.EventName()) {

@@ -50,6 +50,22 @@ func TestLifetimesTellALateObserverWhatLivesAndAnEarlyOneWhatComesAndGoes(t *tes
 }
 
 // BUS-10
+func TestLifetimesAreListedAndToldInTheOrderOfMaking(t *testing.T) {
+	bus := events.NewBus()
+	var made, told []*events.Source
+	for range 30 {
+		made = append(made, bus.NewSource(named("s", "layer")))
+	}
+	bus.Source.Observe(func(_ context.Context, e events.SourceAdded) func(context.Context, events.SourceRemoved) {
+		told = append(told, e.Source)
+		return nil
+	})
+	if !slices.Equal(bus.Sources(), made) || !slices.Equal(told, made) {
+		t.Fatalf("listed %v, told %v, want them as they were made: %v", bus.Sources(), told, made)
+	}
+}
+
+// BUS-10
 func TestLifetimesAreThoseOfTheirOwnBus(t *testing.T) {
 	bus, other := events.NewBus(), events.NewBus()
 	var here, there []string
@@ -137,6 +153,25 @@ func TestLifetimesTellNothingAfterCancel(t *testing.T) {
 	}
 	if want := []string{"+s", "-s", "+t"}; !slices.Equal(other, want) {
 		t.Fatalf("the other observer: %v, want %v", other, want)
+	}
+}
+
+// BUS-04 BUS-10
+func TestLifetimesObserversThatCancelWhileToldLeaveTheOthersTheirNews(t *testing.T) {
+	bus := events.NewBus()
+	told := make([]int, 4)
+	cancels := make([]func(), len(told))
+	for i := range told {
+		cancels[i] = bus.Source.Observe(func(context.Context, events.SourceAdded) func(context.Context, events.SourceRemoved) {
+			if told[i]++; i%2 == 0 {
+				cancels[i]()
+			}
+			return nil
+		})
+	}
+	kept := []*events.Source{bus.NewSource(named("first")), bus.NewSource(named("second"))}
+	if want := []int{1, 2, 1, 2}; !slices.Equal(told, want) {
+		t.Fatalf("told %v times of %d sources, want %v", told, len(kept), want)
 	}
 }
 

@@ -21,6 +21,11 @@ var outcomeNames = []string{"", "success", "failure", "rejected", "timeout", "ca
 // Outcomes lists every Outcome.
 func Outcomes() []Outcome { return enumAll[Outcome](outcomeNames) }
 
+// AttemptOutcomes lists the outcomes that an attempt can have: none is rejected, since then the operation does not run.
+func AttemptOutcomes() []Outcome {
+	return []Outcome{OutcomeSuccess, OutcomeFailure, OutcomeTimeout, OutcomeCanceled}
+}
+
 // String returns the outcome's name, as metrics and logs use it.
 func (o Outcome) String() string { return enumName("Outcome", outcomeNames, o) }
 

@@ -71,7 +71,7 @@ func RejectionReasons(layerType string) []Reason {
 		return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing}
 	case TypeBulkhead:
 		return []Reason{ReasonFull, ReasonQueueTimeout}
-	case TypeRetry, TypeTimeout, TypePipeline:
+	case TypeRetry, TypeTimeout, TypeAround, TypePipeline:
 		return nil
 	}
 	return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing, ReasonFull, ReasonQueueTimeout, ReasonRate, ReasonShed}

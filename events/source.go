@@ -12,6 +12,7 @@ const (
 	TypeBreaker  = "circuit_breaker"
 	TypeTimeout  = "timeout"
 	TypeBulkhead = "bulkhead"
+	TypeAround   = "around"
 	TypeCustom   = "custom"
 )
 

@@ -41,15 +41,15 @@ func (t *Topic[E]) Subscribe(handle func(context.Context, E)) (cancel func()) {
 }
 
 // SubscribeBuffered is Subscribe on a goroutine of its own, behind a queue of the given size (at least 1): a slow handler
-// delays no call. What finds the queue full is dropped and counted in [Bus.Dropped]. What is queued when cancel is
-// called is still delivered. The handler's context has the values of the call's, and is never done.
-func (t *Topic[E]) SubscribeBuffered(size int, handle func(context.Context, E)) (cancel func()) {
+// delays no call. What finds the queue full is dropped and counted. The handler's context has the values of the call's, and is never done.
+// Close the subscription at shutdown to have what is queued delivered.
+func (t *Topic[E]) SubscribeBuffered(size int, handle func(context.Context, E)) *Buffered {
 	var zero E
 	if !t.hub.accepts(handle == nil, zero.EventName()) {
-		return func() {}
+		return &Buffered{queue: newQueue(t.hub, size, handle), cancel: func() {}}
 	}
 	q := newQueue(t.hub, size, handle)
-	return t.Subscribe(q.put)
+	return &Buffered{queue: q, cancel: t.Subscribe(q.put)}
 }
 
 // Publish calls the handlers. It is for layers; a publisher asks [Topic.Heard] before it builds the event.
