@@ -9,6 +9,6 @@
 // client's span, a query's) a child of its attempt. Metrics count calls, attempts, failures by type, stopped retries,
 // rejections and timeouts; the states of breakers and limiters are read when the SDK collects. [Metrics] lists them.
 //
-// The package imports OpenTelemetry's API only: it sets no global, installs no exporter, and costs next to nothing where
-// no SDK is installed. Its own failures go to otel.Handle.
+// The package imports OpenTelemetry's API only: it sets no global and installs no exporter. With providers that do nothing
+// it does nothing. Its own failures go to otel.Handle.
 package otelres

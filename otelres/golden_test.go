@@ -128,7 +128,7 @@ func spansText(spans []sdktrace.ReadOnlySpan) string {
 func writeAttributes(b *strings.Builder, indent string, attributes []attribute.KeyValue) {
 	set := attribute.NewSet(attributes...)
 	for _, a := range set.ToSlice() {
-		fmt.Fprintf(b, "%s%s = %s (%s)\n", indent, a.Key, a.Value.Emit(), a.Value.Type())
+		fmt.Fprintf(b, "%s%s = %s (%s)\n", indent, a.Key, a.Value.String(), a.Value.Type())
 	}
 }
 

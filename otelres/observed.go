@@ -43,9 +43,8 @@ func (a *adapter) observe(bus *events.Bus, meter metric.Meter) (cancel func()) {
 	o := newObserved(meter)
 	build := metric.WithAttributes(attribute.String(keyVersion, version()))
 	registration, err := meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
-		a.zero(ctx)
-		r := a.read(bus)
-		r.report(o, to)
+		a.zero(context.WithoutCancel(ctx)) // it is done once
+		a.read(bus).report(o, to)
 		to.ObserveInt64(o.buildInfo, 1, build)
 		return nil
 	}, o.executionActive, o.state, o.limit, o.usage, o.queued, o.stateTime, o.stateChange, o.nextProbe, o.failureRatio,

@@ -77,13 +77,23 @@ func TestTimeInStateNeverFallsWhenABreakerOfTheSameNameGoes(t *testing.T) {
 		return r.value("resilience.circuit_breaker.state.time", "resilience.layer.name", "db", "resilience.circuit_breaker.state", "open")
 	}
 	old := r.breaker("db", reading(time.Hour))
-	r.breaker("db", reading(time.Second))
+	young := r.breaker("db", reading(time.Second))
 	if got := open(); got != 3601 {
 		t.Errorf("open for %v s, want 3601", got)
 	}
 	r.bus.Remove(old)
 	if got := open(); got != 3601 {
 		t.Errorf("open for %v s after one has gone, want 3601 still", got)
+	}
+	third := r.breaker("db", reading(2*time.Second))
+	if got := open(); got != 3603 {
+		t.Errorf("open for %v s with a third, want 3603", got)
+	}
+	r.bus.Remove(young)
+	r.bus.Remove(third)
+	r.breaker("db", reading(5*time.Second))
+	if got := open(); got != 5 {
+		t.Errorf("open for %v s after all have gone, want the 5 of the next", got)
 	}
 }
 

@@ -215,7 +215,7 @@ func text(s attribute.Set) string { return s.Encoded(attribute.DefaultEncoder())
 func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes() {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

@@ -60,7 +60,7 @@ func (a *adapter) recording(ctx context.Context) trace.Span {
 	return nil
 }
 
-// addSpanEvent is the one function that writes span events: OpenTelemetry is moving them to logs.
+// addSpanEvent is the one place that writes span events: OpenTelemetry is moving them to logs.
 func addSpanEvent(span trace.Span, name string, attributes ...attribute.KeyValue) {
 	span.AddEvent(name, trace.WithAttributes(attributes...))
 }
