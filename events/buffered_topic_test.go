@@ -42,7 +42,7 @@ func TestSubscribeBufferedDeliversWhatIsQueuedWhenItIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := events.NewBus()
 		var got []int
-		cancel := bus.RetryStopped.SubscribeBuffered(8, func(_ context.Context, e events.RetryStopped) { got = append(got, e.Attempts) })
+		cancel := bus.RetryStopped.SubscribeBuffered(8, func(_ context.Context, e events.RetryStopped) { got = append(got, e.Attempts) }).Cancel
 		for i := range 5 {
 			bus.RetryStopped.Publish(t.Context(), attempt(i+1))
 		}
@@ -132,7 +132,7 @@ func TestBufferedMadeOutsideABubbleServesSeveral(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		topic = append(topic, e.Attempts)
-	})()
+	}).Cancel()
 	for bubble := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range 10 {
@@ -169,9 +169,33 @@ func TestBufferedRefusesANilHandler(t *testing.T) {
 
 func BenchmarkBuffered(b *testing.B) {
 	bus := events.NewBus()
-	defer bus.RetryStopped.SubscribeBuffered(1024, func(context.Context, events.RetryStopped) {})()
+	defer bus.RetryStopped.SubscribeBuffered(1024, func(context.Context, events.RetryStopped) {}).Cancel()
 	b.ReportAllocs()
 	for b.Loop() {
 		bus.RetryStopped.Publish(context.Background(), attempt(1))
 	}
+}
+
+// BUS-06
+func TestSubscribeBufferedCloseDeliversWhatIsQueuedAndCountsItsOwnDrops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		var got []int
+		slow := make(chan struct{})
+		b := bus.RetryStopped.SubscribeBuffered(2, func(_ context.Context, e events.RetryStopped) {
+			<-slow
+			got = append(got, e.Attempts)
+		})
+		for n := range 4 {
+			bus.RetryStopped.Publish(t.Context(), events.RetryStopped{Attempts: n})
+			synctest.Wait() // the first is with the handler, two wait, the last finds no room
+		}
+		if b.Dropped() != 1 || bus.Dropped() != 1 {
+			t.Errorf("dropped %d of its own and %d on the bus, want 1 and 1", b.Dropped(), bus.Dropped())
+		}
+		close(slow)
+		if err := b.Close(t.Context()); err != nil || !slices.Equal(got, []int{0, 1, 2}) {
+			t.Errorf("Close: %v, delivered %v, want [0 1 2]", err, got)
+		}
+	})
 }

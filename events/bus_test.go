@@ -118,7 +118,7 @@ func TestOffHearsNothing(t *testing.T) {
 	cancels := []func(){
 		off.Subscribe(func(context.Context, events.Event) { fail() }),
 		off.TimedOut.Subscribe(func(context.Context, events.TimedOut) { fail() }),
-		off.TimedOut.SubscribeBuffered(1, func(context.Context, events.TimedOut) { fail() }),
+		off.TimedOut.SubscribeBuffered(1, func(context.Context, events.TimedOut) { fail() }).Cancel,
 		off.Attempt.Observe(func(context.Context, events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
 			fail()
 			return nil, nil

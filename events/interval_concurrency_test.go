@@ -115,7 +115,7 @@ func TestCallsHeardTellsWhetherACallNeedsARecord(t *testing.T) {
 	check("an interval", true, func() func() { return track(bus, 0, &trace, noFailure, noFailure) })
 	check("a topic", true, func() func() { return bus.LateResult.Subscribe(func(context.Context, events.LateResult) {}) })
 	check("a buffered topic", true, func() func() {
-		return bus.LateResult.SubscribeBuffered(1, func(context.Context, events.LateResult) {})
+		return bus.LateResult.SubscribeBuffered(1, func(context.Context, events.LateResult) {}).Cancel
 	})
 	check("everything", true, func() func() { return bus.Subscribe(func(context.Context, events.Event) {}) })
 	check("a breaker's state", false, func() func() {

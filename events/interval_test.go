@@ -251,3 +251,28 @@ func TestWatchersSeeTheContextThatTheOperationGets(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", order, want)
 	}
 }
+
+// BUS-07
+func TestEndsComeWithTheContextOfTheirStart(t *testing.T) {
+	type key struct{}
+	bus := events.NewBus()
+	var got []any
+	cancel := bus.Execution.SubscribeEnds(func(ctx context.Context, e events.ExecutionFinished) {
+		got = append(got, ctx.Value(key{}), e.Attempts)
+	})
+	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
+		return context.WithValue(ctx, key{}, "derived"), nil
+	})
+	for _, attempts := range []int{3, 4} {
+		var ends events.Ends[events.ExecutionFinished]
+		bus.Execution.Begin(context.Background(), events.ExecutionStarted{}, &ends)
+		ends.Finish(events.ExecutionFinished{Attempts: attempts})
+		cancel()
+	}
+	if want := []any{"derived", 3}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := panicOf(func() { bus.Execution.SubscribeEnds(nil) }); got != "events: nil handler for execution.started" {
+		t.Errorf("a nil handler panics with %v", got)
+	}
+}

@@ -35,8 +35,8 @@ func Example_listenBuffered() {
 	page := func(_ context.Context, e events.BreakerStateChanged) {
 		paged <- fmt.Sprintf("%s: %s -> %s (%s), %d of %d calls failed", e.Source.Layer(), e.From, e.To, e.Reason, e.Failures, e.Calls)
 	}
-	stop := events.Default().BreakerStateChanged.SubscribeBuffered(64, page)
-	defer stop()
+	pages := events.Default().BreakerStateChanged.SubscribeBuffered(64, page)
+	defer pages.Close(ctx) // delivers what is queued
 
 	tax := resilience.MustBreaker(resilience.BreakerConfig{Name: "tax", ConsecutiveFailures: 2})
 	service := &remote{down: 2}
