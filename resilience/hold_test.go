@@ -41,17 +41,17 @@ func streams(change func(*resilience.PipelineConfig[*stream]), layers ...resilie
 	return resilience.MustPipeline(cfg)
 }
 
-func open(ctx context.Context) (*stream, error)    { return &stream{ctx: ctx}, nil }
-func openBad(ctx context.Context) (*stream, error) { return &stream{ctx: ctx, bad: true}, nil }
+func openStream(ctx context.Context) (*stream, error)    { return &stream{ctx: ctx}, nil }
+func openBadStream(ctx context.Context) (*stream, error) { return &stream{ctx: ctx, bad: true}, nil }
 
-func bulkhead(limit int) *resilience.Bulkhead {
+func roomFor(limit int) *resilience.Bulkhead {
 	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: limit, Bus: events.Off()})
 }
 
 // PIPE-27, HTTP-12
 func TestAHeldValueKeepsItsPermitsAndItsContextUntilItsRelease(t *testing.T) {
-	for _, op := range []resilience.Operation[*stream]{open, openBad} {
-		room := bulkhead(1)
+	for _, op := range []resilience.Operation[*stream]{openStream, openBadStream} {
+		room := roomFor(1)
 		s, err := streams(nil, room, resilience.Timeout{After: time.Minute}).Do(t.Context(), op)
 		if err != nil || room.Snapshot().Usage != 1 || s.ctx.Err() != nil {
 			t.Fatalf("%v, %+v, context %v; want the permit and the context kept", err, room.Snapshot(), s.ctx.Err())
@@ -76,7 +76,7 @@ func TestTheOutcomeOfAHeldValueFallsAtItsRelease(t *testing.T) {
 	}{{false, nil, 0, 0}, {false, errBoom, 0, 1}, {true, errBoom, 0, 0}} {
 		db, gate := quietBreaker("db"), &counting{}
 		p := streams(func(cfg *resilience.PipelineConfig[*stream]) { cfg.JudgeOnReturn = c.early }, gate, db)
-		s, _ := p.Do(t.Context(), open)
+		s, _ := p.Do(t.Context(), openStream)
 		if n := db.Snapshot().Failures; n != c.atReturn || gate.outstanding != 1 {
 			t.Errorf("%+v: %d failures when the call returned, %d admitted", c, n, gate.outstanding)
 		}
@@ -91,7 +91,7 @@ func TestTheOutcomeOfAHeldValueFallsAtItsRelease(t *testing.T) {
 // PIPE-27
 func TestAFailingHeldValueIsAFailureWhateverItsRelease(t *testing.T) {
 	gate := &counting{}
-	s, err := streams(nil, gate).Do(t.Context(), openBad)
+	s, err := streams(nil, gate).Do(t.Context(), openBadStream)
 	s.release(nil)
 	if err != nil || gate.outcomes[0].Kind != resilience.OutcomeFailed || gate.outcomes[0].Err != errStatus {
 		t.Errorf("%v, the gate learned %+v", err, gate.outcomes)
@@ -104,7 +104,7 @@ func TestWhatIsNoValueIsReleasedAtOnce(t *testing.T) {
 		"an error": returns[*stream](nil, errBoom), "an error that is a success": returns[*stream](nil, errGone),
 		"a panic": func(context.Context) (*stream, error) { panic("op") },
 	} {
-		room, db, gate := bulkhead(1), quietBreaker("db"), &counting{}
+		room, db, gate := roomFor(1), quietBreaker("db"), &counting{}
 		survive(func() {
 			streams(nil, gate, room, resilience.Retry{Backoff: resilience.NoDelay}, db, resilience.Timeout{}).Do(t.Context(), op)
 		})
@@ -117,10 +117,10 @@ func TestWhatIsNoValueIsReleasedAtOnce(t *testing.T) {
 		"releases and panics": func(_ *stream, release func(error)) *stream { release(nil); panic("hold") },
 		"releases":            func(s *stream, release func(error)) *stream { release(nil); return s },
 	} {
-		room, gate := bulkhead(2), &counting{}
+		room, gate := roomFor(2), &counting{}
 		lease, _ := room.Acquire(t.Context()) // a permit too many that comes back is this one
 		survive(func() {
-			streams(func(cfg *resilience.PipelineConfig[*stream]) { cfg.Hold = hold }, gate, room).Do(t.Context(), open)
+			streams(func(cfg *resilience.PipelineConfig[*stream]) { cfg.Hold = hold }, gate, room).Do(t.Context(), openStream)
 		})
 		if room.Snapshot().Usage != 1 || gate.outstanding != 0 || gate.outcomes[0].Kind != resilience.OutcomeSucceeded {
 			t.Errorf("Hold %s: %+v, %d admitted, %+v", what, room.Snapshot(), gate.outstanding, gate.outcomes)
@@ -139,7 +139,7 @@ func TestAnAttemptsLimitEndsWithTheValueAndTheTotalGoesOn(t *testing.T) {
 				t.Errorf("the attempt's deadline is in %v", d.Sub(began))
 			}
 			time.Sleep(999 * time.Millisecond)
-			return open(ctx)
+			return openStream(ctx)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +165,7 @@ func TestAValueThatComesWithTheLimitIsAliveOrTimedOut(t *testing.T) {
 			p := streams(nil, resilience.Retry{MaxAttempts: 1}, resilience.Timeout{After: time.Second})
 			s, err := p.Do(t.Context(), func(ctx context.Context) (*stream, error) {
 				time.Sleep(time.Second)
-				got, _ = open(ctx)
+				got, _ = openStream(ctx)
 				return got, nil
 			})
 			synctest.Wait()
@@ -193,7 +193,7 @@ func TestASupersededValueLetsGoBeforeTheNextAttempt(t *testing.T) {
 		"a retry": resilience.Retry{Backoff: resilience.NoDelay}, "around": twice(second), "a typed layer": again,
 		"nested": typed[*stream](func(next resilience.Next[*stream]) resilience.Next[*stream] { return again.Wrap(again.Wrap(next)) }),
 	} {
-		outside, inside := bulkhead(1), bulkhead(1)
+		outside, inside := roomFor(1), roomFor(1)
 		var all []*stream
 		p := streams(nil, outside, layer, inside, resilience.Timeout{After: time.Minute})
 		s, err := p.Do(t.Context(), func(ctx context.Context) (*stream, error) {
