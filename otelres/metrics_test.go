@@ -3,6 +3,7 @@ package otelres_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/telltale-go/telltale/events"
@@ -194,6 +195,28 @@ func TestDurationsCarryExemplars(t *testing.T) {
 			t.Errorf("%s: no exemplar", name)
 		} else if got := points[0].Exemplars[0].TraceID; string(got) != string(want[:]) {
 			t.Errorf("%s: exemplar of trace %x, want %s", name, got, want)
+		}
+	}
+}
+
+// A value that an enum does not have is told as _OTHER, and the events of sources that are gone are not told.
+func TestWhatIsUnknownIsOther(t *testing.T) {
+	r := newRig(t)
+	users, gone := r.pipeline("users.get", events.TypeRetry), r.pipeline("gone", events.TypeRetry)
+	r.attempt(context.Background(), users, 1, 0, events.AttemptFinished{}, nil)
+	r.bus.Remove(gone)
+	for _, s := range []*events.Source{users, gone} {
+		r.bus.RetryStopped.Publish(context.Background(), events.RetryStopped{Meta: events.Meta{Source: layer(s, events.TypeRetry)}, Reason: 99})
+	}
+	if got := r.value("resilience.attempts", "resilience.pipeline.name", "users.get", "resilience.attempt.kind", "initial", "resilience.outcome", "_OTHER"); got != 1 {
+		t.Errorf("attempts = %v, want 1", got)
+	}
+	if got := r.value("resilience.retry.stops", "resilience.pipeline.name", "users.get", "resilience.reason", "_OTHER"); got != 1 {
+		t.Errorf("stops = %v, want 1", got)
+	}
+	for set := range seriesOf(r.collect()["resilience.retry.stops"]) {
+		if strings.Contains(set, "gone") {
+			t.Errorf("a source that is gone is told: %s", set)
 		}
 	}
 }
