@@ -29,7 +29,8 @@ func NewBuffered(bus *Bus, size int, handle func(context.Context, Event)) *Buffe
 // Dropped returns how many events found the queue full.
 func (b *Buffered) Dropped() uint64 { return b.queue.droppedSoFar() }
 
-// Cancel ends the subscription and does not wait: what is queued is still delivered, and so are the ends of calls that are still running.
+// Cancel ends the subscription and does not wait: what is queued is still delivered, and so are the ends of calls that are
+// still running.
 func (b *Buffered) Cancel() { b.cancel() }
 
 // Close ends the subscription, waits until what is queued has been delivered, and returns nil; or the context's error,

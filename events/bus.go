@@ -138,13 +138,12 @@ func (h *hub) guard(ctx context.Context, e Event) {
 	}
 }
 
-// panicked counts a handler's panic and publishes it. It is only counted where publishing it could go round in a circle:
-// the handler was handling just such an event, or one of a nested call. Those who hear of it get a marked context, so
-// that the calls that they make are nested ones.
+// panicked counts a handler's panic and publishes it, with a context that marks what is done about it as nested. A panic
+// in what is nested is only counted: publishing it could go round in a circle.
 func (h *hub) panicked(ctx context.Context, e Event, value any) {
 	h.panics.Add(1)
 	m := e.Header()
-	if _, again := e.(HandlerPanicked); again || m.Nested || Nested(ctx) || !h.handlerPanicked.Heard() {
+	if m.Nested || Nested(ctx) || !h.handlerPanicked.Heard() {
 		return
 	}
 	m.At = time.Now()

@@ -142,6 +142,12 @@ func TestOffHearsNothing(t *testing.T) {
 	}
 }
 
+func TestOnlyABusThatNewBusMadeIsReady(t *testing.T) {
+	if new(events.Bus).Ready() || !events.NewBus().Ready() || !events.Default().Ready() || !events.Off().Ready() {
+		t.Fatal("Ready does not tell who made the bus")
+	}
+}
+
 func TestDefaultIsOneBus(t *testing.T) {
 	if events.Default() != events.Default() || events.Default() == events.Off() {
 		t.Fatal("Default is not one bus of its own")

@@ -81,6 +81,13 @@ func TestEnumsReadBackFromTheirText(t *testing.T) {
 	check(t, []events.Severity{events.SeverityDebug, events.SeverityInfo, events.SeverityWarn, events.SeverityError}, false)
 }
 
+func TestAttemptsHaveEveryOutcomeButRejected(t *testing.T) {
+	want := slices.DeleteFunc(events.Outcomes(), func(o events.Outcome) bool { return o == events.OutcomeRejected })
+	if got := events.AttemptOutcomes(); !slices.Equal(got, want) {
+		t.Fatalf("AttemptOutcomes = %v, want %v", got, want)
+	}
+}
+
 func TestEnumErrorsTellWhatIsAllowed(t *testing.T) {
 	var k events.AttemptKind
 	if err := k.UnmarshalText([]byte("third")); err == nil || err.Error() != `events: AttemptKind "third" is not one of initial, retry` {
@@ -148,6 +155,7 @@ func TestRejectionReasonsAreThoseALayerGives(t *testing.T) {
 		events.TypeBulkhead: {events.ReasonFull, events.ReasonQueueTimeout},
 		events.TypeRetry:    nil,
 		events.TypeTimeout:  nil,
+		events.TypeAround:   nil,
 		events.TypePipeline: nil,
 		"a user's own":      events.RejectionReasons(events.TypeCustom),
 	} {

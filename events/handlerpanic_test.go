@@ -123,6 +123,27 @@ func TestHandlerPanicWithinANestedCallIsOnlyCounted(t *testing.T) {
 }
 
 // BUS-05
+func TestGuardTellsOfPanicsOutsideOfTheBus(t *testing.T) {
+	bus := events.NewBus()
+	var told []events.HandlerPanicked
+	bus.HandlerPanicked.Subscribe(func(_ context.Context, e events.HandlerPanicked) { told = append(told, e) })
+	handle := func(panics bool) {
+		defer bus.Guard(t.Context(), events.TimedOut{Meta: events.Meta{Execution: 7}})
+		if panics {
+			panic("in a queue of its own")
+		}
+	}
+	handle(false)
+	handle(true)
+	if len(told) != 1 || told[0].Event != "timeout.fired" || told[0].Execution != 7 || told[0].Value != "in a queue of its own" {
+		t.Errorf("told %+v", told)
+	}
+	if n := bus.HandlerPanics(); n != 1 {
+		t.Errorf("HandlerPanics = %d, want 1", n)
+	}
+}
+
+// BUS-05
 func TestHandlerPanicsAreCountedUnderConcurrency(t *testing.T) {
 	bus := events.NewBus()
 	bus.TimedOut.Subscribe(func(context.Context, events.TimedOut) { panic("always") })

@@ -39,7 +39,8 @@ func (i *Interval[S, F]) Watch(start func(context.Context, S) (end func(F))) (ca
 	}})
 }
 
-// SubscribeEnds calls handle with each end, and the context of its start: for who needs nothing of the start. It costs an allocation a call.
+// SubscribeEnds calls handle with each end, and the context of its start: for who needs nothing of the start. It costs an
+// allocation a call.
 func (i *Interval[S, F]) SubscribeEnds(handle func(context.Context, F)) (cancel func()) {
 	if handle == nil {
 		return i.Watch(nil) // which panics as it should

@@ -41,8 +41,8 @@ func (t *Topic[E]) Subscribe(handle func(context.Context, E)) (cancel func()) {
 }
 
 // SubscribeBuffered is Subscribe on a goroutine of its own, behind a queue of the given size (at least 1): a slow handler
-// delays no call. What finds the queue full is dropped and counted. The handler's context has the values of the call's, and is never done.
-// Close the subscription at shutdown to have what is queued delivered.
+// delays no call. What finds the queue full is dropped and counted. The handler's context has the values of the call's,
+// and is never done. Close the subscription at shutdown to have what is queued delivered.
 func (t *Topic[E]) SubscribeBuffered(size int, handle func(context.Context, E)) *Buffered {
 	var zero E
 	if !t.hub.accepts(handle == nil, zero.EventName()) {
