@@ -117,3 +117,27 @@ func TestObserversKeepNothingOfSourcesThatAreGone(t *testing.T) {
 	bus.Remove(bus.NewSource(named("s")))
 	collect(t, collected)
 }
+
+// BUS-10
+func TestCollectingASourceNeverWaitsForAnObserver(t *testing.T) {
+	blocked, other := events.NewBus(), events.NewBus()
+	entered, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	defer blocked.Source.Observe(func(context.Context, events.SourceAdded) func(context.Context, events.SourceRemoved) {
+		return func(context.Context, events.SourceRemoved) {
+			close(entered)
+			<-proceed
+			close(ended)
+		}
+	})()
+	func() { blocked.NewSource(named("slow")) }()
+	collect(t, entered)
+
+	left := make(chan struct{}, 1)
+	defer other.Source.Observe(func(context.Context, events.SourceAdded) func(context.Context, events.SourceRemoved) {
+		return func(context.Context, events.SourceRemoved) { left <- struct{}{} }
+	})()
+	func() { other.NewSource(named("quick")) }()
+	collect(t, left) // would not be told if the runtime's cleanups waited
+	close(proceed)
+	<-ended
+}

@@ -100,6 +100,7 @@ func TestFieldsOfZeroEventsTellTheirName(t *testing.T) {
 	}
 }
 
+// BUS-09
 func TestFieldsExplainAnExecution(t *testing.T) {
 	bus := events.NewBus()
 	spec := named("users.get", "payments-db")
