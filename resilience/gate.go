@@ -51,9 +51,15 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		g.counts = nil
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
-		permit, err := g.admit(ctx, &call)
+		var permit Permit
+		if g.waits {
+			permit, err = g.admitted(ctx, call)
+			call = call.stale()
+		} else {
+			permit, err = gate.Admit(ctx, call)
+		}
 		if err != nil {
-			return v, err
+			return v, g.refused(ctx, call, err)
 		}
 		settled := false
 		defer func() {
@@ -76,27 +82,14 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	}
 }
 
-// admit asks the gate; call's reading of the clock is stale if the gate may have waited.
-func (g *gating) admit(ctx context.Context, call *Call) (Permit, error) {
-	if !g.waits {
-		permit, err := g.gate.Admit(ctx, *call)
-		if err != nil {
-			err = g.refused(ctx, *call, err)
-		}
-		return permit, err
+// admitted asks a gate that may wait, and notes how long it did.
+func (g *gating) admitted(ctx context.Context, call Call) (Permit, error) {
+	if !call.observed() {
+		return g.gate.Admit(ctx, call)
 	}
-	var began int64
-	if call.observed() {
-		began = now()
-	}
-	permit, err := g.gate.Admit(ctx, *call)
-	*call = call.stale()
-	if call.observed() {
-		call.rec.queued += time.Duration(now() - began)
-	}
-	if err != nil {
-		err = g.refused(ctx, *call, err)
-	}
+	began := now()
+	permit, err := g.gate.Admit(ctx, call)
+	call.rec.queued += time.Duration(now() - began)
 	return permit, err
 }
 

@@ -39,7 +39,7 @@ func (p place) refused(ctx context.Context, call Call, err error) error {
 		}
 	default:
 		if ctx.Err() != nil {
-			return canceled(ctx, nil) // it waited for its turn
+			return canceled(ctx, err) // it waited for its turn
 		}
 		limited := &LimitedError{Layer: p.name, Reason: events.ReasonShed, Err: err}
 		if inner, ok := refusalIn(err); ok {
@@ -48,9 +48,13 @@ func (p place) refused(ctx context.Context, call Call, err error) error {
 		}
 		err = limited
 	}
+	heard := p.bus.CallRejected.Heard()
+	if !heard && !call.observed() {
+		return err
+	}
 	r := err.(interface{ refusal() refusal }).refusal()
 	call.decide(r.reason, p.source)
-	if p.bus.CallRejected.Heard() {
+	if heard {
 		p.bus.CallRejected.Publish(ctx, events.CallRejected{Meta: call.meta(p.source, call.Attempt()),
 			Reason: r.reason, RetryAfter: r.retryAfter, StateSeq: r.stateSeq, Err: err})
 	}
