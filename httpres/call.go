@@ -18,6 +18,7 @@ type call struct {
 	req        *http.Request // the caller's
 	body       requestBody
 	idempotent bool
+	ended      func() error // Err of the context that the pipeline got
 	attempts   int
 	last       error // the failure of the last attempt, nil if it got a good answer
 }
@@ -99,7 +100,7 @@ func (c *call) failed(ctx context.Context, err error) error {
 		err = &bodyError{cause}
 	}
 	c.last = err
-	if c.req.Context().Err() != nil {
+	if c.ended() != nil {
 		return err // nobody asks for more
 	}
 	if _, ended := err.(*resilience.TimeoutError); ended && ctx.Err() != nil {
@@ -108,9 +109,9 @@ func (c *call) failed(ctx context.Context, err error) error {
 	return c.marked(err)
 }
 
-// marked marks a failure after which the request must not be sent again.
+// marked marks a failure after which the request must not be sent again, though a layer might.
 func (c *call) marked(failure error) error {
-	if reason := c.cannotRepeat(); reason != 0 {
+	if reason := c.cannotRepeat(); reason != 0 && c.transport.repeats {
 		return &stop.Error{Err: failure, Reason: reason}
 	}
 	return failure

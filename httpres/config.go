@@ -18,9 +18,12 @@ type Config struct {
 	// Layers of the pipeline, the outermost first. None: requests are sent once. A layer that looks at results is a
 	// resilience.TypedLayer[*http.Response].
 	Layers []resilience.Layer
-	// If is the default of the layers' own predicates: which failures are retried, and which count. A response with one of the
-	// FailureStatuses comes as a *StatusError. Nil means resilience.IsTransient.
-	If func(error) bool
+	// RetryIf is the default of resilience.Retry.If: which failures are retried. A response with one of the FailureStatuses comes as a
+	// *StatusError. Nil means resilience.IsTransient.
+	RetryIf func(error) bool
+	// FailureIf is the default of resilience.BreakerConfig.FailureIf: which failures count against the server. Nil means
+	// resilience.IsTransient: an invalid request, or a body that cannot be read, is no fault of the server's.
+	FailureIf func(error) bool
 	// FailureStatuses are the statuses from 400 to 599 that make a response a failure: retried if the request may be repeated, and
 	// counted by breakers. Nil means DefaultFailureStatuses; an empty slice means none.
 	FailureStatuses []int
@@ -54,8 +57,11 @@ func DefaultFailureStatuses() []int {
 
 func (cfg Config) withDefaults() Config {
 	cfg.Layers = slices.Clone(cfg.Layers)
-	if cfg.If == nil {
-		cfg.If = resilience.IsTransient
+	if cfg.RetryIf == nil {
+		cfg.RetryIf = resilience.IsTransient
+	}
+	if cfg.FailureIf == nil {
+		cfg.FailureIf = resilience.IsTransient
 	}
 	if cfg.FailureStatuses == nil {
 		cfg.FailureStatuses = DefaultFailureStatuses()

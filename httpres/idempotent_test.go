@@ -62,6 +62,19 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
+// HTTP-02: where nothing is ever sent again, no request is to blame for it.
+func TestSingleAttemptIsExhausted(t *testing.T) {
+	for _, method := range []string{"PUT", "POST"} {
+		bus := events.NewBus()
+		heard := listen(bus)
+		tr := configured(t, answering(503, http.NoBody), httpres.Config{Bus: bus, Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 1}}})
+		send(t, tr, request(t, method, "http://x/", &stream{Reader: strings.NewReader("x")}))
+		if fmt.Sprint(heard.stops()) != "[exhausted]" {
+			t.Errorf("%s: stopped for %v, want exhausted", method, heard.stops())
+		}
+	}
+}
+
 // HTTP-02
 func TestCallerSaysWhatIsIdempotent(t *testing.T) {
 	s := serve(t, answers(503, 200))
@@ -104,18 +117,18 @@ func TestWhichStatusesFail(t *testing.T) {
 	}
 }
 
-// HTTP-02: If decides, and sees the status.
-func TestIfSeesTheStatus(t *testing.T) {
+// HTTP-02: RetryIf decides, and sees the status.
+func TestRetryIfSeesTheStatus(t *testing.T) {
 	s := serve(t, answers(503, 429, 200))
 	tr := configured(t, s.base(), httpres.Config{
 		Layers: []resilience.Layer{thrice},
-		If: func(err error) bool {
+		RetryIf: func(err error) bool {
 			var status *httpres.StatusError
 			return errors.As(err, &status) && status.StatusCode() == 503
 		},
 	})
 	if status, _ := send(t, tr, request(t, "GET", s.URL, nil)); status != 429 {
-		t.Errorf("status %d, want 429, which If does not retry", status)
+		t.Errorf("status %d, want 429, which RetryIf does not retry", status)
 	}
 }
 

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http/httptrace"
 	"sync/atomic"
-
-	"github.com/telltale-go/telltale/internal/stop"
-	"github.com/telltale-go/telltale/resilience"
 )
 
 // lostError marks that a connection was lost before an answer came, which resilience.IsTransient cannot know of net/http's errors.New
@@ -29,20 +26,13 @@ func watchConnection(ctx context.Context) (context.Context, *atomic.Bool) {
 	}), waiting
 }
 
-// isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or an error without
-// an opinion of its own while net/http waits for one. Errors before there is a connection, such as those about the request
-// itself, are none.
+// isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or whatever net/http
+// says while it waits for one, unless the error has an opinion of its own. Errors before there is a connection, such as those
+// about the request itself, are none.
 func isLost(err error, waiting bool) bool {
-	if resilience.IsTransient(err) {
-		return false // it says as much itself
-	}
-	if errors.Is(err, io.EOF) {
-		return true
-	}
-	if !waiting || errors.Is(err, context.Canceled) {
+	var opinion interface{ Transient() bool }
+	if errors.As(err, &opinion) || errors.Is(err, context.Canceled) {
 		return false
 	}
-	var opinion interface{ Transient() bool }
-	var permanent *stop.Error
-	return !errors.As(err, &opinion) && !errors.As(err, &permanent)
+	return waiting || errors.Is(err, io.EOF)
 }

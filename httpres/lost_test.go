@@ -124,7 +124,7 @@ func TestErrorsAboutTheRequestAreNotRetried(t *testing.T) {
 	}
 }
 
-// HTTP-02: an error with an opinion of its own keeps it.
+// HTTP-02: an error with an opinion of its own keeps it, and the caller gets the base's error itself.
 func TestErrorsOpinionCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
@@ -133,12 +133,54 @@ func TestErrorsOpinionCounts(t *testing.T) {
 		"end of file":     {fmt.Errorf("read: %w", io.EOF), 3},
 		"unknown":         {errors.New("unknown"), 1},
 		"permanent":       {resilience.Permanent(io.ErrUnexpectedEOF), 1},
-		"refused":         {&net.OpError{Op: "dial", Err: &net.DNSError{IsTemporary: true}}, 3},
+		"temporary":       {&net.OpError{Op: "dial", Err: &net.DNSError{IsTemporary: true}}, 3},
 		"a layer's below": {&resilience.TimeoutError{Layer: "below"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for method, want := range map[string]int{"GET": c.want, "POST": 1} {
+				sent := 0
+				tr := transport(t, roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, c.err }), thrice)
+				if _, err := tr.RoundTrip(request(t, method, "http://x/", nil)); err != c.err {
+					t.Errorf("%s: got %#v", method, err)
+				}
+				if sent != want {
+					t.Errorf("%s: sent %d times, want %d", method, sent, want)
+				}
+			}
+		})
+	}
+}
+
+// HTTP-02: a base that asks somebody else first, with the request's context, and then fails itself, has lost no connection. Once it waits
+// for an answer, an error says so, unless it has an opinion of its own.
+func TestOnlyWhoWaitsForAnAnswerLosesAConnection(t *testing.T) {
+	s := serve(t, answers(200))
+	dropped := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	unknown := errors.New("unknown")
+	for name, c := range map[string]struct {
+		ask  string
+		err  error
+		want int
+	}{
+		"answered":             {s.URL, unknown, 1},
+		"waiting":              {dropped.URL, unknown, 3},
+		"waiting, permanent":   {dropped.URL, resilience.Permanent(unknown), 1},
+		"waiting, its opinion": {dropped.URL, final{}, 1},
+		"waiting, canceled":    {dropped.URL, context.Canceled, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
 			sent := 0
-			tr := transport(t, roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, c.err }), thrice)
+			tr := transport(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				sent++
+				other, err := http.NewRequestWithContext(req.Context(), "GET", c.ask, nil)
+				if err != nil {
+					return nil, err
+				}
+				if resp, err := s.base().RoundTrip(other); err == nil {
+					resp.Body.Close()
+				}
+				return nil, c.err
+			}), thrice)
 			if _, err := tr.RoundTrip(request(t, "GET", "http://x/", nil)); !errors.Is(err, c.err) {
 				t.Errorf("got %v", err)
 			}
@@ -148,3 +190,8 @@ func TestErrorsOpinionCounts(t *testing.T) {
 		})
 	}
 }
+
+type final struct{}
+
+func (final) Error() string   { return "final" }
+func (final) Transient() bool { return false }

@@ -29,7 +29,7 @@ func unmark(err error) (plain error, changed bool) {
 		}
 	case *resilience.CanceledError:
 		if inner, changed := unmark(e.Last); changed {
-			return &resilience.CanceledError{Err: e.Err, Cause: e.Cause, Last: ownError(inner)}, true
+			return &resilience.CanceledError{Err: e.Err, Cause: e.Cause, Last: inner}, true
 		}
 	}
 	return err, false

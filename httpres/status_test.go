@@ -124,11 +124,19 @@ func TestErrorComesWithoutAResponse(t *testing.T) {
 	}
 }
 
+// HTTP-04
+func TestNeitherResponseNorErrorIsAnError(t *testing.T) {
+	tr := transport(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }), thrice)
+	if resp, err := tr.RoundTrip(request(t, "GET", "http://x/", nil)); resp != nil || err == nil {
+		t.Errorf("got %v, %v", resp, err)
+	}
+}
+
 func TestStatusErrorTellsItsStatus(t *testing.T) {
 	var seen *httpres.StatusError
 	tr := configured(t, roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 599, Header: http.Header{"Retry-After": {"9"}}, Body: http.NoBody}, nil
-	}), httpres.Config{FailureStatuses: []int{599}, If: func(err error) bool { return !errors.As(err, &seen) }, Layers: []resilience.Layer{thrice}})
+	}), httpres.Config{FailureStatuses: []int{599}, RetryIf: func(err error) bool { return !errors.As(err, &seen) }, Layers: []resilience.Layer{thrice}})
 	send(t, tr, request(t, "GET", "http://x/", nil))
 	if got := fmt.Sprintf("%v, %v, %v, %v", seen, seen.StatusCode(), seen.RetryAfter(), seen.ErrorType()); got != "httpres: status 599, 599, 9s, 599" {
 		t.Error(got)

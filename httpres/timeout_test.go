@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -130,76 +129,6 @@ func TestAttemptTimeoutIsRetriedAndTotalTimeoutEndsTheCall(t *testing.T) {
 			})
 		})
 	}
-}
-
-// PITFALLS 21, PIPE-21
-func TestCallersDeadlineIsNoTimeoutOfOurs(t *testing.T) {
-	for _, protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
-				bus := events.NewBus()
-				heard := listen(bus)
-				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
-					thrice, resilience.Timeout{After: time.Second},
-				}})
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				_, err := (&http.Client{Transport: tr}).Do(request(t, "GET", bubbleURL, nil).WithContext(ctx))
-				if resilience.KindOf(err) != resilience.KindCanceled || errors.Is(err, resilience.ErrTimeout) {
-					t.Errorf("got %v of kind %v, want the caller's own end", err, resilience.KindOf(err))
-				}
-				if !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("%v is no context.DeadlineExceeded", err)
-				}
-				if failed, ok := err.(*url.Error); !ok || !failed.Timeout() {
-					t.Errorf("Timeout() of %v is false, which it is not without the transport", err)
-				}
-				if len(heard.attempts) != 1 {
-					t.Errorf("%d attempts, want 1", len(heard.attempts))
-				}
-			})
-		})
-	}
-}
-
-// HTTP-09: http.Client.Timeout, which works by Request.Cancel as well, ends a call and says so.
-func TestClientTimeoutEndsACallAlsoBetweenAttempts(t *testing.T) {
-	for _, protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			inBubble(t, protocol, answers(503), func(t *testing.T, base *http.Transport, _ *network) {
-				bus := events.NewBus()
-				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
-					resilience.Retry{Backoff: resilience.Constant(time.Minute), IgnoreDeadline: true, MaxDelay: time.Hour},
-				}})
-				began := time.Now()
-				_, err := (&http.Client{Transport: tr, Timeout: time.Second}).Get(bubbleURL)
-				var timeout interface{ Timeout() bool }
-				if !errors.As(err, &timeout) || !timeout.Timeout() {
-					t.Errorf("got %v, want the client's timeout", err)
-				}
-				if took := time.Since(began); took != time.Second {
-					t.Errorf("it took %v, want 1s", took)
-				}
-			})
-		})
-	}
-}
-
-// HTTP-09
-func TestRequestCancelEndsACall(t *testing.T) {
-	inBubble(t, "HTTP/1.1", stall,
-		func(t *testing.T, base *http.Transport, _ *network) {
-			tr := transport(t, base, thrice, resilience.Timeout{After: 10 * time.Second})
-			req := request(t, "GET", bubbleURL, nil)
-			cancel := make(chan struct{})
-			req.Cancel = cancel //lint:ignore SA1019 callers still use it
-			time.AfterFunc(time.Second, func() { close(cancel) })
-			began := time.Now()
-			_, err := tr.RoundTrip(req)
-			if resilience.KindOf(err) != resilience.KindCanceled || time.Since(began) != time.Second {
-				t.Errorf("got %v after %v, want a cancellation after 1s", err, time.Since(began))
-			}
-		})
 }
 
 // HTTP-02, HTTP-06: an attempt that timed out may have had its effect.

@@ -38,7 +38,8 @@ func NewTransport(base http.RoundTripper, cfg Config) (*Transport, error) {
 	pipeline, err := resilience.NewPipeline(resilience.PipelineConfig[*http.Response]{
 		Name:          cfg.Name,
 		Layers:        asking(cfg.Layers),
-		If:            cfg.If,
+		RetryIf:       cfg.RetryIf,
+		FailureIf:     cfg.FailureIf,
 		Classify:      classify,
 		Discard:       t.discard,
 		Hold:          hold,
@@ -74,6 +75,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		r.keep(t.cfg.MaxBodyBuffer)
 	}
 	ctx, stop := withCancel(req)
+	c.ended = ctx.Err
 	defer func() {
 		if stop != nil && resp == nil {
 			stop()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
@@ -155,5 +157,23 @@ func TestANumberEndsWithItsAttempt(t *testing.T) {
 	}
 	if n := resilience.AttemptNumber(kept); n != 1 {
 		t.Errorf("the attempt has ended, and its context has the number %d", n)
+	}
+}
+
+// RET-02: a turn that ends before the operation runs, while it waits for admission, has no number.
+func TestATurnThatDoesNotReachTheOperationHasNoNumber(t *testing.T) {
+	for _, bus := range []*events.Bus{events.Off(), events.NewBus()} {
+		synctest.Test(t, func(t *testing.T) {
+			record(bus)
+			var numbers []int
+			p := ints(bus, resilience.Retry{Backoff: resilience.NoDelay}, resilience.Timeout{After: 2 * time.Second}, busy(0))
+			err := p.Run(t.Context(), func(ctx context.Context) error {
+				numbers = append(numbers, resilience.AttemptNumber(ctx))
+				return nil
+			})
+			if err != nil || !slices.Equal(numbers, []int{1}) {
+				t.Errorf("%v, numbers %v; want the first", err, numbers)
+			}
+		})
 	}
 }

@@ -83,6 +83,11 @@ func (a *attempting[T]) once(ctx context.Context, call Call, op Operation[T]) (v
 		return v, err
 	}
 	judged := a.judge(ctx, call, v, err)
+	if judged == NoFailure {
+		judged = nil
+	} else if judged == nil {
+		judged = err
+	}
 	if same(judged, err) {
 		return v, err
 	}

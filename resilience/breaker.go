@@ -37,10 +37,11 @@ type BreakerConfig struct {
 	// MaxProbeTime is after how long a probe that has not ended is given up and counts as a failure. It is noticed
 	// at the next call. Zero means 1 min; negative means never.
 	MaxProbeTime time.Duration
-	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.If, and if that is nil too,
+	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.FailureIf, and if that is nil too,
 	// all of them. It is never asked about the caller's cancellation, refusals by layers further in, and panics.
 	FailureIf func(error) bool
-	// Bus is where the breaker's state changes go. Nil means events.Default().
+	// Bus is where the breaker's state changes go: the same as that of its pipelines, whoever listens to them expects. Nil means
+	// events.Default().
 	Bus *events.Bus
 }
 
@@ -119,6 +120,7 @@ func (cfg BreakerConfig) withDefaults() BreakerConfig {
 func (cfg BreakerConfig) check() error {
 	c := checks{typ: "BreakerConfig"}
 	c.name("Name", cfg.Name, true)
+	c.bus(cfg.Bus)
 	c.atLeast("ConsecutiveFailures", cfg.ConsecutiveFailures, 0, "at least 1, or 0 for the default, 5")
 	c.ratio("FailureRatio", cfg.FailureRatio)
 	c.atLeast("MinCalls", cfg.MinCalls, 0, "at least 1, or 0 for the default, 20")
@@ -130,10 +132,10 @@ func (cfg BreakerConfig) check() error {
 	c.atLeast("Probes", cfg.Probes, 0, "at least 1, or 0 for the default, 1")
 	c.atLeast("ProbeSuccesses", cfg.ProbeSuccesses, 0, "at least 1, or 0 for the default, Probes")
 	if cfg.FailureRatio == 0 && cfg.MinCalls > 0 {
-		c.refuse("MinCalls", cfg.MinCalls, "used with FailureRatio")
+		c.refuse("MinCalls", cfg.MinCalls, "0 where FailureRatio is not set")
 	}
 	if cfg.FailureRatio == 0 && cfg.Window > 0 {
-		c.refuse("Window", cfg.Window, "used with FailureRatio")
+		c.refuse("Window", cfg.Window, "0 where FailureRatio is not set")
 	}
 	return c.err()
 }

@@ -32,7 +32,7 @@ func (b *Breaker) admitSlowly(ctx context.Context, call Call) (Permit, error) {
 	published := made == nil
 	defer func() {
 		if !published { // a handler ends the goroutine
-			b.count(ctx, call, permit, endedIgnored, Outcome{Kind: OutcomeCanceled})
+			b.count(ctx, call, permit, endedIgnored, Outcome{Kind: Canceled})
 		}
 	}()
 	b.unlock(made)
@@ -41,19 +41,14 @@ func (b *Breaker) admitSlowly(ctx context.Context, call Call) (Permit, error) {
 }
 
 // Settle implements [Gate].
-func (b *Breaker) Settle(permit Permit, outcome Outcome) {
-	b.settle(context.Background(), Call{}, permit, outcome)
-}
-
-// settle is Settle for a call that is known.
-func (b *Breaker) settle(ctx context.Context, call Call, permit Permit, outcome Outcome) {
+func (b *Breaker) Settle(ctx context.Context, call Call, permit Permit, outcome Outcome) {
 	switch outcome.Kind {
-	case OutcomeSucceeded:
+	case Succeeded:
 		if b.fast.Load() == uint64(permit.Token)<<8|uint64(events.StateClosed)<<1|1 {
 			return
 		}
 		b.count(ctx, call, permit, endedWell, outcome)
-	case OutcomeFailed:
+	case Failed:
 		if b.failureIf == nil {
 			b.count(ctx, call, permit, endedBadly, outcome)
 			return
@@ -63,7 +58,7 @@ func (b *Breaker) settle(ctx context.Context, call Call, permit Permit, outcome 
 		if !b.isFailure(ctx, call, outcome.Err) {
 			e = endedIgnored
 		}
-	case OutcomeNotReturned:
+	case NotReturned:
 		b.count(ctx, call, permit, endedBadly, outcome)
 	default:
 		b.count(ctx, call, permit, endedIgnored, outcome)
@@ -89,11 +84,11 @@ func (b *Breaker) count(ctx context.Context, call Call, permit Permit, e ending,
 
 func lateOutcome(o Outcome) events.Outcome {
 	switch o.Kind {
-	case OutcomeSucceeded:
+	case Succeeded:
 		return events.OutcomeSuccess
-	case OutcomeRefused:
+	case Rejected:
 		return events.OutcomeRejected
-	case OutcomeCanceled:
+	case Canceled:
 		return events.OutcomeCanceled
 	}
 	return events.OutcomeFailure

@@ -59,7 +59,7 @@ func TestBreakerCountsOnlyFailuresOfTheDependency(t *testing.T) {
 					case 503:
 						return errBoom
 					case 404:
-						return nil
+						return resilience.NoFailure
 					}
 					return err
 				}})
@@ -134,7 +134,7 @@ func TestPanicIsAFailureWhateverThePredicateSays(t *testing.T) {
 	for _, recovers := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
 			cfg := resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()}
-			pipeline := resilience.PipelineConfig[int]{Name: "p", Bus: events.NewBus(), RecoverPanics: recovers, If: never}
+			pipeline := resilience.PipelineConfig[int]{Name: "p", Bus: events.NewBus(), RecoverPanics: recovers, RetryIf: never, FailureIf: never}
 			if own {
 				cfg.FailureIf = never
 			}

@@ -58,12 +58,13 @@ func MustBulkhead(cfg BulkheadConfig) *Bulkhead { return mustBe(NewBulkhead(cfg)
 func (cfg BulkheadConfig) check() error {
 	c := checks{typ: "BulkheadConfig"}
 	c.name("Name", cfg.Name, true)
+	c.bus(cfg.Bus)
 	c.atLeast("MaxConcurrent", cfg.MaxConcurrent, 0, "at least 1, or 0 for the default, 100")
 	c.atLeast("MaxQueue", cfg.MaxQueue, 0, "0 (no queue) or more")
 	if cfg.MaxWait < 0 {
 		c.refuse("MaxWait", cfg.MaxWait, "positive, or 0 for as long as the context lives")
 	} else if cfg.MaxWait > 0 && cfg.MaxQueue == 0 {
-		c.refuse("MaxWait", cfg.MaxWait, "used with MaxQueue")
+		c.refuse("MaxWait", cfg.MaxWait, "0 where MaxQueue is not set")
 	}
 	return c.err()
 }
@@ -117,9 +118,7 @@ func (b *Bulkhead) Admit(ctx context.Context, _ Call) (Permit, error) {
 }
 
 // Settle implements [Gate].
-func (b *Bulkhead) Settle(Permit, Outcome) { b.leave() }
-
-func (b *Bulkhead) settle(context.Context, Call, Permit, Outcome) { b.leave() }
+func (b *Bulkhead) Settle(context.Context, Call, Permit, Outcome) { b.leave() }
 
 // leave returns a permit: to the first who waits, if anybody does.
 func (b *Bulkhead) leave() {

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/telltale-go/telltale/events"
 )
 
 // ConfigError tells which option was wrong, and what is allowed. It is found with errors.As in what a constructor
@@ -20,9 +22,12 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	format := "resilience: %s.%s = %v: must be %s"
+	format := "resilience.%s.%s = %v: must be %s"
+	if strings.Contains(e.Type, ".") { // another package's
+		format = "%s.%s = %v: must be %s"
+	}
 	if _, text := e.Value.(string); text {
-		format = "resilience: %s.%s = %.40q: must be %s"
+		format = strings.Replace(format, "%v", "%.40q", 1)
 	}
 	return fmt.Sprintf(format, e.Type, e.Field, e.Value, e.Allowed)
 }
@@ -43,7 +48,7 @@ func (c *checks) err() error { return errors.Join(c.errors...) }
 func (c *checks) name(field, name string, required bool) {
 	switch {
 	case name == "" && required:
-		c.refuse(field, name, "a name: it tells this one apart in telemetry")
+		c.refuse(field, name, "set: it tells this one apart in telemetry")
 	case len(name) > maxName:
 		c.refuse(field, name, fmt.Sprintf("at most %d bytes", maxName))
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -68,6 +73,13 @@ func (c *checks) notNegative(field string, d time.Duration, def time.Duration) {
 func (c *checks) ratio(field string, v float64) {
 	if math.IsNaN(v) || v < 0 || v > 1 {
 		c.refuse(field, v, "above 0 and at most 1, or 0 for not used")
+	}
+}
+
+// bus refuses one that nobody could listen to.
+func (c *checks) bus(bus *events.Bus) {
+	if bus != nil && !bus.Ready() {
+		c.refuse("Bus", "a zero events.Bus", "made by events.NewBus, or nil for events.Default")
 	}
 }
 

@@ -1,6 +1,7 @@
 package resilience_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -107,9 +108,14 @@ func badNames[C any](with func(name string) C, required bool) []bad[C] {
 		{with: with("a\xff"), allowed: "printable UTF-8"},
 	}
 	if required {
-		rows = append(rows, bad[C]{with: with(""), allowed: "a name"})
+		rows = append(rows, bad[C]{with: with(""), allowed: "set"})
 	}
 	return rows
+}
+
+// zeroBus is the row of a configuration whose bus nobody made.
+func zeroBus[C any](with C) []bad[C] {
+	return []bad[C]{{with: with, value: "a zero events.Bus", allowed: "made by events.NewBus"}}
 }
 
 func buildLayer(l resilience.Layer) error {
@@ -173,7 +179,7 @@ func TestTimeoutRefusesBadOptions(t *testing.T) {
 func TestBreakerRefusesBadOptions(t *testing.T) {
 	type config = resilience.BreakerConfig
 	build := func(c config) error {
-		c.Bus = events.Off()
+		c.Bus = cmp.Or(c.Bus, events.Off())
 		_, err := resilience.NewBreaker(c)
 		return err
 	}
@@ -199,13 +205,13 @@ func TestBreakerRefusesBadOptions(t *testing.T) {
 		},
 		"MinCalls": []bad[config]{
 			row("at least 1", func(c *config) { c.FailureRatio, c.MinCalls = 0.5, -1 }),
-			row("used with FailureRatio", func(c *config) { c.MinCalls = 10 }),
+			row("0 where FailureRatio", func(c *config) { c.MinCalls = 10 }),
 		},
 		"Window": []bad[config]{
 			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, -1 }),
 			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, minNs }),
 			row("at least 10ns", func(c *config) { c.FailureRatio, c.Window = 0.5, 9 }),
-			row("used with FailureRatio", func(c *config) { c.Window = time.Second }),
+			row("0 where FailureRatio", func(c *config) { c.Window = time.Second }),
 		},
 		"Cooldown":       []bad[config]{row("positive", func(c *config) { c.Cooldown = -1 }), row("positive", func(c *config) { c.Cooldown = minNs })},
 		"CooldownFunc":   anyValue,
@@ -213,7 +219,7 @@ func TestBreakerRefusesBadOptions(t *testing.T) {
 		"ProbeSuccesses": []bad[config]{row("at least 1", func(c *config) { c.ProbeSuccesses = -1 })},
 		"MaxProbeTime":   anyValue, // negative: never
 		"FailureIf":      anyValue,
-		"Bus":            anyValue,
+		"Bus":            zeroBus(config{Name: "b", Bus: new(events.Bus)}),
 	})
 }
 
@@ -221,7 +227,7 @@ func TestBreakerRefusesBadOptions(t *testing.T) {
 func TestBulkheadRefusesBadOptions(t *testing.T) {
 	type config = resilience.BulkheadConfig
 	build := func(c config) error {
-		c.Bus = events.Off()
+		c.Bus = cmp.Or(c.Bus, events.Off())
 		_, err := resilience.NewBulkhead(c)
 		return err
 	}
@@ -232,7 +238,7 @@ func TestBulkheadRefusesBadOptions(t *testing.T) {
 		"MaxWait": []bad[config]{
 			{with: config{MaxWait: -1, MaxQueue: 1}, allowed: "positive"},
 			{with: config{MaxWait: minNs, MaxQueue: 1}, allowed: "positive"},
-			{with: config{MaxWait: time.Second}, allowed: "used with MaxQueue"},
+			{with: config{MaxWait: time.Second}, allowed: "0 where MaxQueue"},
 		},
 		"Bus": anyValue,
 	})
@@ -242,7 +248,7 @@ func TestBulkheadRefusesBadOptions(t *testing.T) {
 func TestPipelineRefusesBadOptions(t *testing.T) {
 	type config = resilience.PipelineConfig[int]
 	build := func(c config) error {
-		c.Bus = events.Off()
+		c.Bus = cmp.Or(c.Bus, events.Off())
 		_, err := resilience.NewPipeline(c)
 		return err
 	}
@@ -251,11 +257,12 @@ func TestPipelineRefusesBadOptions(t *testing.T) {
 		"Layers":        anyValue,
 		"Classify":      anyValue,
 		"Discard":       anyValue,
-		"If":            anyValue,
+		"RetryIf":       anyValue,
+		"FailureIf":     anyValue,
 		"Hold":          anyValue,
-		"JudgeOnReturn": []bad[config]{{with: config{JudgeOnReturn: true}, allowed: "used with Hold"}},
+		"JudgeOnReturn": []bad[config]{{with: config{JudgeOnReturn: true}, allowed: "false where Hold"}},
 		"RecoverPanics": anyValue,
-		"Bus":           anyValue,
+		"Bus":           zeroBus(config{Name: "p", Bus: new(events.Bus)}),
 	})
 }
 

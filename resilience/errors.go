@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,10 +88,10 @@ type LimitedError struct {
 	Err    error         // what a gate of one's own said; nil otherwise
 }
 
-// Reject returns the refusal of a [Gate]. reason becomes a metric label: one that [events.RejectionReasons] does not list for an unknown
-// type becomes ReasonShed. retryAfter 0 means not known.
+// Reject returns the rejection of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown type, since it
+// becomes a metric label: the nearest will do. Another one becomes ReasonShed. retryAfter 0 means not known.
 func Reject(reason events.Reason, retryAfter time.Duration) error {
-	if reason < events.ReasonOpen || reason > events.ReasonShed {
+	if !slices.Contains(events.RejectionReasons(events.TypeCustom), reason) {
 		reason = events.ReasonShed
 	}
 	return &LimitedError{Reason: reason, After: max(retryAfter, 0)}
@@ -101,7 +102,7 @@ func (e *LimitedError) RetryAfter() time.Duration { return e.After }
 
 func (e *LimitedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "resilience: %s refused: %s", or(e.Layer, "limiter"), strings.ReplaceAll(e.Reason.String(), "_", " "))
+	fmt.Fprintf(&b, "resilience: %s rejected the call: %s", or(e.Layer, "limiter"), strings.ReplaceAll(e.Reason.String(), "_", " "))
 	if e.After > 0 {
 		fmt.Fprintf(&b, ", retry after %v", e.After)
 	}
@@ -257,6 +258,9 @@ func refusalIn(err error) (interface{ refusal() refusal }, bool) {
 type refusedRetry struct{ refusal, last error }
 
 func (e *refusedRetry) Error() string {
+	if open, ok := e.refusal.(*BreakerOpenError); ok && same(open.LastFailure, e.last) {
+		return e.refusal.Error() // it says so already
+	}
 	return e.refusal.Error() + " (last attempt: " + e.last.Error() + ")"
 }
 func (e *refusedRetry) Unwrap() []error { return []error{e.refusal, e.last} }

@@ -65,7 +65,7 @@ func judge(r *reply, err error) error {
 	case err == errRaw:
 		return errRead
 	case err == errGone:
-		return nil
+		return resilience.NoFailure
 	case err == nil && r != nil && r.status == 503:
 		return errStatus
 	}
@@ -233,4 +233,46 @@ func TestAnErrorPassesThroughNestedPipelinesAsItIs(t *testing.T) {
 		t.Errorf("%#v went in, %#v came out", first, err)
 	}
 	clean(t, "nested", err)
+}
+
+// PIPE-28: what a layer says by the methods of its errors is heard through the marks that they wrap.
+type outspoken struct{ wrapping }
+
+func (outspoken) Transient() bool           { return true }
+func (outspoken) RetryAfter() time.Duration { return time.Minute }
+
+func TestWhatALayersErrorSaysIsHeardThroughTheMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := judged(events.Off(), resilience.Around("w", func(ctx context.Context, next func(context.Context) error) error {
+			return &outspoken{wrapping{next(ctx)}}
+		}))
+		began := time.Now()
+		_, err := judged(events.Off(), resilience.Retry{MaxAttempts: 2, MaxDelay: time.Hour}).Do(t.Context(), func(ctx context.Context) (*reply, error) {
+			return inner.Do(ctx, returns(&reply{status: 503}, nil))
+		})
+		if took := time.Since(began); took != time.Minute || resilience.KindOf(err) != resilience.KindUnavailable {
+			t.Errorf("%v of kind %v after %v; want the layer's delay and kind", err, resilience.KindOf(err), took)
+		}
+	})
+}
+
+// PIPE-28
+func TestTheMarkStaysInWhenTheCallerLeavesOrTheLimitPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		wrap := resilience.Around("w", func(ctx context.Context, next func(context.Context) error) error { return &wrapping{next(ctx)} })
+		_, err := judged(events.Off(), wrap).Do(ctx, func(context.Context) (*reply, error) { cancel(); return nil, errRaw })
+		clean(t, "cancelled", err)
+		if !errors.Is(err, errRaw) || resilience.KindOf(err) != resilience.KindCanceled {
+			t.Errorf("got %v", err)
+		}
+		_, err = judged(events.Off(), resilience.Timeout{After: time.Second}).Do(t.Context(), func(context.Context) (*reply, error) {
+			time.Sleep(time.Minute)
+			return nil, errRaw
+		})
+		var timeout *resilience.TimeoutError
+		if !errors.As(err, &timeout) || timeout.Err != errRaw {
+			t.Errorf("got %v, want what the operation returned in it", err)
+		}
+	})
 }

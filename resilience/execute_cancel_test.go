@@ -116,7 +116,7 @@ func TestTheCallersEndIsNoFailure(t *testing.T) {
 				if runs != 1 || db.State() != events.StateClosed || db.Snapshot().Calls != 0 {
 					t.Errorf("%s: %d runs, the breaker counted %+v", what, runs, db.Snapshot())
 				}
-				if gate.outstanding != 0 || gate.outcomes[0].Kind != resilience.OutcomeCanceled {
+				if gate.outstanding != 0 || gate.outcomes[0].Kind != resilience.Canceled {
 					t.Errorf("%s: the gate learned %+v", what, gate.outcomes)
 				}
 				if e := heard[events.ExecutionFinished](tape)[0]; e.Outcome != events.OutcomeCanceled {

@@ -189,3 +189,44 @@ func TestEventsOfACallBelongTogether(t *testing.T) {
 		t.Errorf("attempts %v, want %v", attempts, want)
 	}
 }
+
+// An attempt's start tells the backoff before it: none, where none was waited.
+func TestAnAttemptTellsTheDelayBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		tape := record(bus)
+		ints(bus, resilience.Retry{MaxAttempts: 2, Backoff: resilience.Constant(time.Second)}, twice(second)).Run(t.Context(), fail)
+		var delays []time.Duration
+		for _, e := range heard[events.AttemptStarted](tape) {
+			delays = append(delays, e.Delay)
+		}
+		if want := []time.Duration{0, 0, time.Second, 0}; !slices.Equal(delays, want) {
+			t.Errorf("delays %v, want %v", delays, want)
+		}
+	})
+}
+
+// PIPE-21: what a hook does to its own context tells nothing of the caller.
+func TestAHooksContextDecidesNoOutcome(t *testing.T) {
+	bus := events.NewBus()
+	tape := record(bus)
+	ended := func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return ctx
+	}
+	bus.Attempt.Observe(func(ctx context.Context, _ events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
+		return ended(ctx), nil
+	})
+	err := ints(bus).Run(t.Context(), func(ctx context.Context) error { return ctx.Err() })
+	if e := heard[events.AttemptFinished](tape)[0]; e.Outcome != events.OutcomeFailure || resilience.KindOf(err) != resilience.KindUnhandled {
+		t.Errorf("the attempt: %v, the caller: %v", e.Outcome, err)
+	}
+	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
+		return ended(ctx), nil
+	})
+	err = ints(bus).Run(t.Context(), func(ctx context.Context) error { return ctx.Err() })
+	if e := heard[events.ExecutionFinished](tape)[1]; e.Outcome != events.OutcomeFailure || resilience.KindOf(err) != resilience.KindUnhandled {
+		t.Errorf("the call: %v, the caller: %v", e.Outcome, err)
+	}
+}

@@ -39,7 +39,7 @@ func TestAPanicOfTheOperationReachesTheCallerWithItsValue(t *testing.T) {
 					t.Errorf("panicked with %v, want %v", got, value)
 				}
 			}
-			if len(gate.outcomes) != 1 || gate.outcomes[0].Kind != resilience.OutcomeNotReturned {
+			if len(gate.outcomes) != 1 || gate.outcomes[0].Kind != resilience.NotReturned {
 				t.Errorf("the gate learned %+v", gate.outcomes)
 			}
 			for _, e := range heard[events.ExecutionFinished](tape) {
@@ -114,8 +114,8 @@ func (l *lenient) Admit(ctx context.Context, call resilience.Call) (resilience.P
 	return l.counting.Admit(ctx, call)
 }
 
-func (l *lenient) Settle(p resilience.Permit, o resilience.Outcome) {
-	l.counting.Settle(p, o)
+func (l *lenient) Settle(ctx context.Context, c resilience.Call, p resilience.Permit, o resilience.Outcome) {
+	l.counting.Settle(ctx, c, p, o)
 	l.site.at("Settle")
 }
 
@@ -135,9 +135,9 @@ func newWorld(s *site, held bool) *world {
 		room: resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: 1, MaxQueue: 1, Bus: bus}),
 	}
 	cfg := resilience.PipelineConfig[*reply]{Name: "world", Bus: bus,
-		Classify: func(r *reply, err error) error { s.at("Classify"); return judge(r, err) },
-		If:       func(error) bool { s.at("If"); return true },
-		Discard:  func(*reply) error { s.at("Discard"); return errBoom },
+		Classify:  func(r *reply, err error) error { s.at("Classify"); return judge(r, err) },
+		FailureIf: func(error) bool { s.at("If"); return true },
+		Discard:   func(*reply) error { s.at("Discard"); return errBoom },
 		Layers: []resilience.Layer{
 			w.gate, w.room,
 			resilience.Retry{Jitter: resilience.JitterEqual,

@@ -11,29 +11,43 @@ import (
 func (b *builder[T]) check() error {
 	c := checks{typ: "PipelineConfig"}
 	c.name("Name", b.cfg.Name, true)
+	c.bus(b.cfg.Bus)
 	if b.cfg.JudgeOnReturn && b.cfg.Hold == nil {
-		c.refuse("JudgeOnReturn", true, "used with Hold")
+		c.refuse("JudgeOnReturn", true, "false where Hold is not set")
 	}
 	problems := c.errors
 	var sound []int
 	for i, l := range b.cfg.Layers {
 		if err := b.checkLayer(l); err != nil {
-			problems = append(problems, fmt.Errorf("layer %d: %w", i, err))
+			problems = append(problems, eachLine(fmt.Sprintf("layer %d", i), err))
 			continue
 		}
 		for _, j := range sound {
 			if sameState(b.cfg.Layers[j], l) {
-				problems = append(problems, fmt.Errorf("layer %d (%s) is the same %T as layer %d: its state would count every call twice; "+
+				problems = append(problems, fmt.Errorf("layer %d (%s) is the same %T as layer %d: its state would count, or take, every call twice; "+
 					"make another one", i, l.LayerInfo().Name, l, j))
 			}
 		}
 		sound = append(sound, i)
 	}
 	if len(problems) > 0 {
-		return errors.Join(problems...)
+		return eachLine(fmt.Sprintf("resilience: pipeline %q", b.cfg.Name), errors.Join(problems...))
 	}
 	b.infos = infos(b.cfg.Layers)
 	return nil
+}
+
+// eachLine puts a prefix before each of the errors that err joins, so that each line tells where it belongs.
+func eachLine(prefix string, err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return fmt.Errorf("%s: %w", prefix, err)
+	}
+	var lines []error
+	for _, e := range joined.Unwrap() {
+		lines = append(lines, eachLine(prefix, e))
+	}
+	return errors.Join(lines...)
 }
 
 func (b *builder[T]) checkLayer(l Layer) error {
@@ -79,7 +93,27 @@ func (b *builder[T]) fits(l Layer) error {
 		return fmt.Errorf("%s does not fit a pipeline of %v: it is a %T, whose method is Wrap%s", l.LayerInfo().Name, reflect.TypeFor[T](), l,
 			strings.TrimPrefix(reflect.ValueOf(l).Method(wrap.Index).Type().String(), "func"))
 	}
-	return fmt.Errorf("%T is neither a layer of this package, nor a Gate, nor a TypedLayer[%v]", l, reflect.TypeFor[T]())
+	return fmt.Errorf("%T is neither a layer of this package, nor a Gate, nor a TypedLayer[%v]%s", l, reflect.TypeFor[T](), b.almost(l))
+}
+
+// almost tells what a type lacks to be a layer, as far as that can be guessed.
+func (b *builder[T]) almost(l Layer) string {
+	t := reflect.TypeOf(l)
+	if p := reflect.PointerTo(t); t.Kind() != reflect.Pointer && (p.Implements(reflect.TypeFor[Gate]()) || p.Implements(reflect.TypeFor[TypedLayer[T]]())) {
+		return fmt.Sprintf(": use a pointer, whose methods they are (&%v)", t)
+	}
+	for _, m := range []string{"Admit", "Settle"} {
+		have, ok := t.MethodByName(m)
+		want, _ := reflect.TypeFor[Gate]().MethodByName(m)
+		if ok && strings.TrimPrefix(reflect.ValueOf(l).Method(have.Index).Type().String(), "func") != strings.TrimPrefix(want.Type.String(), "func") {
+			return fmt.Sprintf(": a Gate's %s is %v", m, want.Type)
+		}
+	}
+	_, admits := t.MethodByName("Admit")
+	if _, settles := t.MethodByName("Settle"); admits != settles {
+		return ": a Gate has both Admit and Settle"
+	}
+	return "; embedding a layer does not make one, see Around"
 }
 
 // sameState tells whether two layers are one gate, or two around one state. Pointers to types without fields may be equal by accident.

@@ -26,7 +26,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 		b.cfg.Layers[i] = literal(l)
 	}
 	if err := b.check(); err != nil {
-		return nil, fmt.Errorf("resilience: pipeline %q: %w", cfg.Name, err)
+		return nil, err
 	}
 	description := b.describe()
 	source, built := shared, false

@@ -34,7 +34,7 @@ func (c *counting) Admit(context.Context, resilience.Call) (resilience.Permit, e
 	return resilience.Permit{}, nil
 }
 
-func (c *counting) Settle(_ resilience.Permit, o resilience.Outcome) {
+func (c *counting) Settle(_ context.Context, _ resilience.Call, _ resilience.Permit, o resilience.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.outstanding--
@@ -184,9 +184,9 @@ type watched struct {
 	settled int
 }
 
-func (w *watched) Settle(p resilience.Permit, o resilience.Outcome) {
+func (w *watched) Settle(ctx context.Context, c resilience.Call, p resilience.Permit, o resilience.Outcome) {
 	w.settled++
-	w.Breaker.Settle(p, o)
+	w.Breaker.Settle(ctx, c, p, o)
 }
 
 func TestAGateThatEmbedsOneOfOursSettlesItself(t *testing.T) {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// knowingGate is a gate of ours that wants to know whose call it settles, for its events.
-type knowingGate interface {
+// ownGate is a gate of this package.
+type ownGate interface {
 	Gate
-	settle(ctx context.Context, call Call, permit Permit, outcome Outcome)
 	// waits tells whether Admit may wait.
 	waits() bool
 	// early tells whether the outcome falls when the call returns, also in a pipeline that holds its values.
@@ -17,7 +16,7 @@ type knowingGate interface {
 
 // ours returns a gate of this package, nil for others. A type of the user's that embeds one is another: it may override
 // Admit and Settle.
-func ours(gate Gate) knowingGate {
+func ours(gate Gate) ownGate {
 	switch g := gate.(type) {
 	case *Breaker:
 		return g
@@ -30,17 +29,16 @@ func ours(gate Gate) knowingGate {
 // gating is a gate at its place in a pipeline.
 type gating struct {
 	place
-	gate    Gate
-	knowing knowingGate // the same, if it is ours
-	waits   bool
-	early   bool
-	counts  func(error) bool // PipelineConfig.If where the gate has no predicate of its own
+	gate   Gate
+	waits  bool
+	early  bool
+	counts func(error) bool // PipelineConfig.FailureIf where the gate has no predicate of its own
 }
 
 func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] {
-	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.If}
-	if k := ours(gate); k != nil {
-		g.knowing, g.waits, g.early = k, k.waits(), k.early(b.cfg.JudgeOnReturn)
+	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.FailureIf}
+	if own := ours(gate); own != nil {
+		g.waits, g.early = own.waits(), own.early(b.cfg.JudgeOnReturn)
 	}
 	switch gate := gate.(type) {
 	case *Breaker:
@@ -64,11 +62,11 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		settled := false
 		defer func() {
 			if !settled {
-				g.settle(ctx, call, permit, Outcome{Kind: OutcomeNotReturned, Err: errNotReturned})
+				gate.Settle(ctx, call, permit, Outcome{Kind: NotReturned, Err: errNotReturned})
 			}
 		}()
 		v, err = next(ctx, call, op)
-		outcome := Outcome{Kind: OutcomeSucceeded}
+		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
 			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
 		}
@@ -76,7 +74,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if call.holds() && !g.early && delivers(err) {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
-			g.settle(ctx, call, permit, outcome)
+			gate.Settle(ctx, call, permit, outcome)
 		}
 		return v, err
 	}
@@ -96,33 +94,25 @@ func (g *gating) admitted(ctx context.Context, call Call) (Permit, error) {
 // settleLater settles a call when its value is released.
 func (g *gating) settleLater(ctx context.Context, call Call, permit Permit, outcome Outcome) {
 	call.onRelease(func(late error) {
-		defer func() { g.settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
-		if late != nil && outcome.Kind == OutcomeSucceeded {
+		defer func() { g.gate.Settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
+		if late != nil && outcome.Kind == Succeeded {
 			outcome = g.outcome(ctx, call, late)
 		}
 	})
 }
 
-func (g *gating) settle(ctx context.Context, call Call, permit Permit, outcome Outcome) {
-	if g.knowing != nil {
-		g.knowing.settle(ctx, call, permit, outcome)
-		return
-	}
-	g.gate.Settle(permit, outcome)
-}
-
 // outcome judges how the call ended. The error alone cannot tell: what counts is what ended the context.
 func (g *gating) outcome(ctx context.Context, call Call, err error) Outcome {
 	o := outcomeOf(ctx, err)
-	if o.Kind == OutcomeFailed && g.counts != nil && !g.isFailure(ctx, call, o.Err) {
-		o.Kind = OutcomeExcluded
+	if o.Kind == Failed && g.counts != nil && !g.isFailure(ctx, call, o.Err) {
+		o.Kind = Ignored
 	}
 	return o
 }
 
 func (g *gating) isFailure(ctx context.Context, call Call, err error) (yes bool) {
 	yes = true
-	defer g.recoverCallback(ctx, call, "PipelineConfig.If")
+	defer g.recoverCallback(ctx, call, "PipelineConfig.FailureIf")
 	return g.counts(err)
 }
 
@@ -130,19 +120,19 @@ func (g *gating) isFailure(ctx context.Context, call Call, err error) (yes bool)
 func outcomeOf(ctx context.Context, err error) Outcome {
 	failure, _ := seen(err)
 	if failure == nil {
-		return Outcome{Kind: OutcomeSucceeded}
+		return Outcome{Kind: Succeeded}
 	}
 	if _, panicked := find[*PanicError](failure); panicked {
-		return Outcome{Kind: OutcomeNotReturned, Err: failure} // as without RecoverPanics
+		return Outcome{Kind: NotReturned, Err: failure} // as without RecoverPanics
 	}
 	if _, refused := failure.(*refusedRetry); refused {
-		return Outcome{Kind: OutcomeFailed, Err: failure} // an attempt had failed before
+		return Outcome{Kind: Failed, Err: failure} // an attempt had failed before
 	}
 	if _, refused := refusalIn(failure); refused {
-		return Outcome{Kind: OutcomeRefused, Err: failure}
+		return Outcome{Kind: Rejected, Err: failure}
 	}
 	if ctx.Err() != nil && !endedByTimeout(ctx) {
-		return Outcome{Kind: OutcomeCanceled, Err: failure}
+		return Outcome{Kind: Canceled, Err: failure}
 	}
-	return Outcome{Kind: OutcomeFailed, Err: failure}
+	return Outcome{Kind: Failed, Err: failure}
 }

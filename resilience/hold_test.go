@@ -3,6 +3,7 @@ package resilience_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,7 +29,7 @@ func streams(change func(*resilience.PipelineConfig[*stream]), layers ...resilie
 		Hold: func(s *stream, release func(error)) *stream { s.release = release; return s },
 		Classify: func(s *stream, err error) error {
 			if err == errGone {
-				return nil
+				return resilience.NoFailure
 			}
 			if s != nil && s.bad {
 				return errStatus
@@ -93,7 +94,7 @@ func TestAFailingHeldValueIsAFailureWhateverItsRelease(t *testing.T) {
 	gate := &counting{}
 	s, err := streams(nil, gate).Do(t.Context(), openBadStream)
 	s.release(nil)
-	if err != nil || gate.outcomes[0].Kind != resilience.OutcomeFailed || gate.outcomes[0].Err != errStatus {
+	if err != nil || gate.outcomes[0].Kind != resilience.Failed || gate.outcomes[0].Err != errStatus {
 		t.Errorf("%v, the gate learned %+v", err, gate.outcomes)
 	}
 }
@@ -122,7 +123,7 @@ func TestWhatIsNoValueIsReleasedAtOnce(t *testing.T) {
 		survive(func() {
 			streams(func(cfg *resilience.PipelineConfig[*stream]) { cfg.Hold = hold }, gate, room).Do(t.Context(), openStream)
 		})
-		if room.Snapshot().Usage != 1 || gate.outstanding != 0 || gate.outcomes[0].Kind != resilience.OutcomeSucceeded {
+		if room.Snapshot().Usage != 1 || gate.outstanding != 0 || gate.outcomes[0].Kind != resilience.Succeeded {
 			t.Errorf("Hold %s: %+v, %d admitted, %+v", what, room.Snapshot(), gate.outstanding, gate.outcomes)
 		}
 		lease.Release(nil)
@@ -212,5 +213,17 @@ func TestASupersededValueLetsGoBeforeTheNextAttempt(t *testing.T) {
 		if outside.Snapshot().Usage != 0 || inside.Snapshot().Usage != 0 || s.ctx.Err() == nil {
 			t.Errorf("%s, after the release: %+v, %+v", what, outside.Snapshot(), inside.Snapshot())
 		}
+	}
+}
+
+// PIPE-13, PIPE-27: a predicate that is asked at the release may end its goroutine.
+func TestAPredicateThatEndsTheReleasesGoroutineCostsNoPermit(t *testing.T) {
+	gate, room := &counting{}, roomFor(1)
+	s, err := streams(func(cfg *resilience.PipelineConfig[*stream]) {
+		cfg.FailureIf = func(error) bool { runtime.Goexit(); return true }
+	}, room, gate).Do(t.Context(), openStream)
+	survive(func() { s.release(errBoom) })
+	if err != nil || gate.outstanding != 0 || room.Snapshot().Usage != 0 {
+		t.Errorf("%v; %d admitted, %+v", err, gate.outstanding, room.Snapshot())
 	}
 }

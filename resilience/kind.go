@@ -52,7 +52,7 @@ func (k Kind) HTTPStatus() int {
 }
 
 // KindOf says what an error means. The first error in its tree, in pre-order, that knows decides: those of this package, and any with
-// a method Transient() bool. A context.DeadlineExceeded that no pipeline marked as the caller's is the
+// a method Transient() bool. [ErrClosed] is KindUnavailable: the process is about to end, another one answers. A context.DeadlineExceeded that no pipeline marked as the caller's is the
 // dependency's: KindUnavailable; an unmarked context.Canceled is KindUnhandled. Of the rest, what [IsTransient] lists is KindUnavailable.
 func KindOf(err error) Kind {
 	if err == nil {
@@ -119,8 +119,11 @@ func ownKind(err error) Kind {
 		}
 		return KindUnhandled
 	}
-	if err == context.DeadlineExceeded {
+	switch err {
+	case context.DeadlineExceeded, ErrBreakerOpen, ErrTimeout, ErrClosed:
 		return KindUnavailable
+	case ErrLimited:
+		return KindLimited
 	}
 	return 0
 }

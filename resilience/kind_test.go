@@ -94,8 +94,8 @@ func TestKindsHaveNames(t *testing.T) {
 			t.Errorf("%d: %s, want %s", k, k, want)
 		}
 	}
-	for k, want := range map[resilience.OutcomeKind]string{0: "OutcomeKind(0)", resilience.OutcomeSucceeded: "succeeded",
-		resilience.OutcomeNotReturned: "not_returned", 99: "OutcomeKind(invalid)"} {
+	for k, want := range map[resilience.OutcomeKind]string{0: "OutcomeKind(0)", resilience.Succeeded: "succeeded",
+		resilience.NotReturned: "not_returned", 99: "OutcomeKind(invalid)"} {
 		if k.String() != want {
 			t.Errorf("%d: %s, want %s", k, k, want)
 		}

@@ -31,15 +31,16 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Gate is a layer that admits or refuses a call and learns how the admitted ones end: breakers and limiters are gates. Its
+// Gate is a layer that admits or rejects a call and learns how the admitted ones end: breakers and limiters are gates. Its
 // methods are called concurrently. For each Permit that Admit returned, Settle is called exactly once, also when the operation panics or
 // ends its goroutine.
 type Gate interface {
 	Layer
-	// Admit returns a permit, or refuses with an error made by [Reject]. It may wait, until ctx is done; then it
-	// returns ctx.Err().
+	// Admit returns a permit, or rejects with an error made by [Reject]; another error becomes a *LimitedError that wraps it. It may wait, until
+	// ctx is done; then it returns ctx.Err().
 	Admit(ctx context.Context, call Call) (Permit, error)
-	Settle(permit Permit, outcome Outcome)
+	// Settle gets the context and the call that Admit got. The context may be done.
+	Settle(ctx context.Context, call Call, permit Permit, outcome Outcome)
 }
 
 // Permit is what a [Gate] wants to know again at Settle; its fields are the gate's own.
@@ -48,7 +49,7 @@ type Permit struct{ Token, Start int64 }
 // Outcome tells a [Gate] how an admitted call ended.
 type Outcome struct {
 	Kind OutcomeKind
-	// Err is the failure, for a failing value what Classify said of it; nil if Kind is OutcomeSucceeded.
+	// Err is the failure, for a failing value what Classify said of it; nil if Kind is Succeeded.
 	Err error
 }
 
@@ -56,21 +57,21 @@ type Outcome struct {
 type OutcomeKind uint8
 
 const (
-	// OutcomeSucceeded: with a success.
-	OutcomeSucceeded OutcomeKind = 1 + iota
-	// OutcomeFailed: with an error, a failing value, or by the expiry of a Timeout layer inside or outside.
-	OutcomeFailed
-	// OutcomeRefused: a layer further in refused it; it tells nothing about the dependency.
-	OutcomeRefused
-	// OutcomeCanceled: the caller lost interest, by cancellation or by its own deadline.
-	OutcomeCanceled
-	// OutcomeExcluded: PipelineConfig.If says that the error is no failure of the dependency.
-	OutcomeExcluded
-	// OutcomeNotReturned: the operation panicked or ended its goroutine.
-	OutcomeNotReturned
+	// Succeeded: with a success.
+	Succeeded OutcomeKind = 1 + iota
+	// Failed: with an error, a failing value, or by the expiry of a Timeout layer inside or outside.
+	Failed
+	// Rejected: by a layer further in, so that it tells nothing about the dependency.
+	Rejected
+	// Canceled: the caller lost interest, by cancellation or by its own deadline.
+	Canceled
+	// Ignored: PipelineConfig.FailureIf says that the error is no failure of the dependency.
+	Ignored
+	// NotReturned: the operation panicked or ended its goroutine.
+	NotReturned
 )
 
-var outcomeKindNames = [...]string{"OutcomeKind(0)", "succeeded", "failed", "refused", "canceled", "excluded", "not_returned"}
+var outcomeKindNames = [...]string{"OutcomeKind(0)", "succeeded", "failed", "rejected", "canceled", "ignored", "not_returned"}
 
 // String returns the kind's name.
 func (k OutcomeKind) String() string {

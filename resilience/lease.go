@@ -2,27 +2,49 @@ package resilience
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 )
 
 // Lease is a call that was admitted. It is safe for concurrent use.
 type Lease struct {
 	ctx     context.Context // of the call: its end tells a cancellation from a failure
-	gate    knowingGate
+	gate    Gate
 	call    Call
 	permit  Permit
 	settled atomic.Bool
 }
 
 // Release tells how the call ended: nil is a success. The first Release counts; later ones do nothing. An error after the context given to
-// Acquire has ended is the caller's cancellation.
-func (l *Lease) Release(err error) {
+// Acquire has ended is the caller's cancellation. To defer it, use Done: the arguments of a deferred Release are evaluated too early.
+func (l *Lease) Release(err error) { l.settle(outcomeOf(l.ctx, err)) }
+
+// Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and goes on.
+//
+//	func pay(ctx context.Context) (err error) {
+//		lease, err := breaker.Acquire(ctx)
+//		if err != nil {
+//			return err
+//		}
+//		defer lease.Done(&err)
+func (l *Lease) Done(err *error) {
+	if v := recover(); v != nil {
+		l.settle(Outcome{Kind: NotReturned, Err: errNotReturned})
+		panic(v)
+	}
+	l.Release(*err)
+}
+
+func (l *Lease) settle(outcome Outcome) {
 	if l.settled.CompareAndSwap(false, true) {
-		l.gate.settle(l.ctx, l.call, l.permit, outcomeOf(l.ctx, err))
+		l.gate.Settle(l.ctx, l.call, l.permit, outcome)
 	}
 }
 
-func acquire(ctx context.Context, gate knowingGate, at place) (*Lease, error) {
+func acquire(ctx context.Context, gate Gate, at place) (*Lease, error) {
+	if at.bus == nil {
+		return nil, errNotMade(gate)
+	}
 	if ctx.Err() != nil {
 		return nil, canceled(ctx, nil)
 	}
@@ -34,7 +56,12 @@ func acquire(ctx context.Context, gate knowingGate, at place) (*Lease, error) {
 	return &Lease{ctx: ctx, gate: gate, call: call, permit: permit}, nil
 }
 
-func runAlone(ctx context.Context, gate knowingGate, at place, op func(ctx context.Context) error) (err error) {
+// runAlone runs op through one gate. Where that is done inside of a pipeline, in an Around, op's error has the pipeline's marks, and keeps
+// them.
+func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Context) error) (err error) {
+	if at.bus == nil {
+		return errNotMade(gate)
+	}
 	if op == nil {
 		return errNilOperation
 	}
@@ -46,12 +73,17 @@ func runAlone(ctx context.Context, gate knowingGate, at place, op func(ctx conte
 	if err != nil {
 		return at.refused(ctx, call, err)
 	}
-	outcome := Outcome{Kind: OutcomeNotReturned, Err: errNotReturned}
-	defer func() { gate.settle(ctx, call, permit, outcome) }()
+	outcome := Outcome{Kind: NotReturned, Err: errNotReturned}
+	defer func() { gate.Settle(ctx, call, permit, outcome) }()
 	err = op(ctx)
 	outcome = outcomeOf(ctx, err)
-	if err != nil {
-		err = outgoing(ctx, err)
+	if _, marked := err.(*verdict); marked || err == nil {
+		return err
 	}
-	return err
+	return outgoing(ctx, err)
+}
+
+// errNotMade is the error of a zero Breaker or Bulkhead.
+func errNotMade(gate Gate) error {
+	return fmt.Errorf("resilience: the %T was not made by its constructor", gate)
 }

@@ -14,15 +14,19 @@ type PipelineConfig[T any] struct {
 	Name string
 	// Layers, the outermost first. None: the operation runs once, and its errors and events are those of a pipeline.
 	Layers []Layer
-	// Classify judges what the operation returned, once, for all layers and for telemetry: nil is a success, an error is the
-	// failure they see. It can make a value a failure (a 503 response) or an error a success (sql.ErrNoRows). The caller gets
-	// what the operation returned either way. Nil: an error is a failure. It is called concurrently.
+	// Classify judges what the operation returned, once, for all layers and for telemetry: nil leaves it as it is (an error is a
+	// failure, a value a success), an error is the failure they see, and NoFailure makes an error a success. So a value can be
+	// a failure (a 503 response) and an error none (sql.ErrNoRows). The caller gets what the operation returned either way; an
+	// operation that wants its caller to get an error for a value returns that error itself. It is called concurrently.
 	Classify func(T, error) error
 	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed. An error is published and
 	// changes nothing.
 	Discard func(T) error
-	// If is the default of the layers' own predicates: which failures are retried (Retry.If), and which count (BreakerConfig.FailureIf).
-	If func(error) bool
+	// RetryIf is the default of Retry.If: which failures are retried.
+	RetryIf func(error) bool
+	// FailureIf is the default of BreakerConfig.FailureIf: which failures count against the dependency. It is another question than RetryIf: what must not be
+	// repeated may well be the dependency's fault.
+	FailureIf func(error) bool
 	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value so that release is
 	// called when the value is done with; until then the bulkheads keep its permit and the contexts live. A Timeout
 	// inside a Retry covers the attempt only; one outside goes on until the release. release may be called several times; the first
@@ -95,10 +99,15 @@ func (p *Pipeline[T]) DoKey(ctx context.Context, key string, op Operation[T]) (T
 
 // Run is Do for an operation that returns an error only. Classify then judges errors alone.
 func (p *Pipeline[T]) Run(ctx context.Context, op func(ctx context.Context) error) error {
+	return p.RunKey(ctx, "", op)
+}
+
+// RunKey is DoKey for an operation that returns an error only.
+func (p *Pipeline[T]) RunKey(ctx context.Context, key string, op func(ctx context.Context) error) error {
 	if op == nil {
 		return errNilOperation
 	}
-	_, err := p.do(ctx, Call{attempt: 1, valueless: true}, func(ctx context.Context) (T, error) {
+	_, err := p.do(ctx, Call{key: key, attempt: 1, valueless: true}, func(ctx context.Context) (T, error) {
 		var none T
 		return none, op(ctx)
 	})

@@ -33,7 +33,7 @@ func (g tracedGate) Admit(context.Context, resilience.Call) (resilience.Permit, 
 	return resilience.Permit{}, nil
 }
 
-func (g tracedGate) Settle(resilience.Permit, resilience.Outcome) {
+func (g tracedGate) Settle(context.Context, resilience.Call, resilience.Permit, resilience.Outcome) {
 	*g.trace = append(*g.trace, "leave "+g.name)
 }
 

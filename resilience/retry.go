@@ -33,7 +33,7 @@ type Retry struct {
 	// Delay overrides the delay, which it finds in FailedAttempt.Delay; KeepDelay keeps it. MaxDelay caps the result.
 	Delay func(FailedAttempt) time.Duration
 	// If decides alone which failures are retried. It is never shown the caller's cancellation, a panic, an error marked
-	// with Permanent, or a refusal by a layer of ours. Nil means PipelineConfig.If, and if that is nil too, every failure.
+	// with Permanent, or a refusal by a layer of ours. Nil means PipelineConfig.RetryIf, and if that is nil too, every failure.
 	If func(error) bool
 	// OnRetry is called before each wait, with the final delay. Returning false ends the retry with the last outcome.
 	OnRetry func(ctx context.Context, failed FailedAttempt) bool

@@ -19,7 +19,7 @@ type retrying[T any] struct {
 func newRetrying[T any](b *builder[T], at place, r Retry, next Next[T]) Next[T] {
 	r = r.withDefaults()
 	if r.If == nil {
-		r.If = b.cfg.If
+		r.If = b.cfg.RetryIf
 	}
 	l := &retrying[T]{Retry: r, place: at, next: next, discard: b.discard,
 		delays: delayer{backoff: r.Backoff, jitter: r.Jitter, cap: r.MaxDelay, rand: r.Rand}}

@@ -46,7 +46,7 @@ func TestPipelinesPredicateIsTheDefault(t *testing.T) {
 		want int
 	}{{nil, 1}, {yes, 3}} {
 		op := failing{n: -1}
-		p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", If: no, Bus: events.NewBus(),
+		p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", RetryIf: no, Bus: events.NewBus(),
 			Layers: []resilience.Layer{resilience.Retry{Backoff: resilience.NoDelay, If: c.own}}})
 		_ = p.Run(t.Context(), op.run)
 		if op.runs != c.want {

@@ -1,6 +1,13 @@
 package resilience
 
-import "reflect"
+import (
+	"errors"
+	"reflect"
+)
+
+// NoFailure, returned by PipelineConfig.Classify, says that the operation's error is no failure: the layers and telemetry see a success. The
+// caller gets the error.
+var NoFailure = errors.New("resilience: no failure")
 
 // verdict carries Classify's judgement, where it differs from the operation's error, through the layers: they see seen, the
 // caller gets given. It is made innermost and taken off when the pipeline returns.

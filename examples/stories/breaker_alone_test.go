@@ -28,7 +28,7 @@ func Example_breakerAlone() {
 }
 
 // A call begins in one function and ends in another, as with a message that is acknowledged later: the breaker is asked in two
-// steps. The deferred function reads err when the work is over; in `defer lease.Release(err)` it would still be nil.
+// steps. Done is for defer: it reads err when the work is over; in `defer lease.Release(err)` it would still be nil.
 func Example_twoSteps() {
 	ctx := context.Background()
 	queue := resilience.MustBreaker(resilience.BreakerConfig{Name: "queue", ConsecutiveFailures: 1})
@@ -38,7 +38,7 @@ func Example_twoSteps() {
 		if err != nil {
 			return err
 		}
-		defer func() { lease.Release(err) }()
+		defer lease.Done(&err)
 		return work(ctx)
 	}
 

@@ -21,7 +21,7 @@ func Example_errorThatIsAnAnswer() {
 		Name: "people.get",
 		Classify: func(_ *user, err error) error {
 			if errors.Is(err, sql.ErrNoRows) {
-				return nil
+				return resilience.NoFailure
 			}
 			return err
 		},

@@ -26,8 +26,8 @@ func (q *quota) Admit(context.Context, resilience.Call) (resilience.Permit, erro
 	return resilience.Permit{}, nil
 }
 
-func (q *quota) Settle(_ resilience.Permit, o resilience.Outcome) {
-	if o.Kind == resilience.OutcomeRefused { // by a layer further in
+func (q *quota) Settle(_ context.Context, _ resilience.Call, _ resilience.Permit, o resilience.Outcome) {
+	if o.Kind == resilience.Rejected { // by a layer further in
 		q.left.Add(1)
 	}
 }
@@ -51,5 +51,5 @@ func Example_customGate() {
 	// Output:
 	// "pong" <nil> ok
 	// "pong" <nil> ok
-	// "" resilience: daily_quota refused: rate, retry after 1h0m0s limited
+	// "" resilience: daily_quota rejected the call: rate, retry after 1h0m0s limited
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// fairness is a bulkhead for each key. Settle is told the permit and not the key: the permit's token numbers the key's counter.
+// fairness is a bulkhead for each key.
 type fairness struct {
-	each int64
+	each int
 
 	mu      sync.Mutex // guards what follows
-	numbers map[string]int64
-	running []int64
+	running map[string]int
 }
 
 func (f *fairness) LayerInfo() resilience.LayerInfo {
@@ -25,23 +24,19 @@ func (f *fairness) LayerInfo() resilience.LayerInfo {
 func (f *fairness) Admit(_ context.Context, call resilience.Call) (resilience.Permit, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, ok := f.numbers[call.Key()]
-	if !ok {
-		n = int64(len(f.running))
-		f.numbers[call.Key()] = n
-		f.running = append(f.running, 0)
-	}
-	if f.running[n] == f.each {
+	if f.running[call.Key()] == f.each {
 		return resilience.Permit{}, resilience.Reject(events.ReasonFull, 0)
 	}
-	f.running[n]++
-	return resilience.Permit{Token: n}, nil
+	f.running[call.Key()]++
+	return resilience.Permit{}, nil
 }
 
-func (f *fairness) Settle(p resilience.Permit, _ resilience.Outcome) {
+func (f *fairness) Settle(_ context.Context, call resilience.Call, _ resilience.Permit, _ resilience.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running[p.Token]--
+	if f.running[call.Key()]--; f.running[call.Key()] == 0 {
+		delete(f.running, call.Key())
+	}
 }
 
 // A key per tenant: one tenant's import must not take all the workers. DoKey names the tenant, the gate admits so many calls of
@@ -55,7 +50,7 @@ func Example_keyPerTenant() {
 	})
 	imports := resilience.MustPipeline(resilience.PipelineConfig[string]{
 		Name: "import", Bus: bus,
-		Layers: []resilience.Layer{&fairness{each: 1, numbers: map[string]int64{}}},
+		Layers: []resilience.Layer{&fairness{each: 1, running: map[string]int{}}},
 	})
 
 	_, _ = imports.DoKey(ctx, "tenant:acme", func(context.Context) (string, error) {
