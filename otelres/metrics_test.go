@@ -22,12 +22,13 @@ func TestSeriesExistFromTheStart(t *testing.T) {
 	r.source(events.SourceSpec{Layer: "pool", Type: events.TypeBulkhead,
 		Limiter: func() events.LimiterReading { return events.LimiterReading{Limit: 10} }})
 	all := r.collect()
-	kinds, outcomes := len(events.AttemptKinds()), len(events.Outcomes())
+	outcomes := len(events.Outcomes())
+	attempts := len(events.AttemptKinds()) * len(events.AttemptOutcomes())
 	for name, want := range map[string]int{
 		"resilience.executions":                        outcomes,
 		"resilience.execution.active":                  1,
 		"resilience.execution.wait.time":               2,
-		"resilience.attempts":                          kinds * outcomes,
+		"resilience.attempts":                          attempts,
 		"resilience.retry.stops":                       len(events.StopReasons()),
 		"resilience.rejections":                        len(events.RejectionReasons(events.TypeBreaker)) + len(events.RejectionReasons(events.TypeBulkhead)),
 		"resilience.timeouts":                          1,

@@ -93,6 +93,8 @@ func (p *pipeline) attemptFinished(ctx context.Context, e events.AttemptFinished
 func (p *pipeline) zero(ctx context.Context) {
 	for _, o := range events.Outcomes() {
 		p.in.executions.Add(ctx, 0, p.byOutcome.of(o).add...)
+	}
+	for _, o := range events.AttemptOutcomes() {
 		for _, k := range events.AttemptKinds() {
 			p.in.attempts.Add(ctx, 0, p.attempts.of(k, o).add...)
 		}

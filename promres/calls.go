@@ -52,6 +52,8 @@ func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 	}
 	for _, o := range outcomes {
 		c.executions.at(int(o))
+	}
+	for _, o := range events.AttemptOutcomes() {
 		for _, k := range kinds {
 			c.attempts[k].at(int(o))
 		}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,11 @@ func (r *rig) live(p *events.Source) {
 // everything adds each other outcome, reason and transition to it.
 func (r *rig) everything(p *events.Source, states []*events.Source) {
 	for _, o := range events.Outcomes() {
-		a := events.AttemptFinished{Kind: events.AttemptInitial, Outcome: o, Duration: time.Millisecond}
-		call(r.bus, p, events.ExecutionFinished{Outcome: o, Duration: time.Second, Queued: time.Millisecond}, a)
+		var attempts []events.AttemptFinished
+		if slices.Contains(events.AttemptOutcomes(), o) {
+			attempts = append(attempts, events.AttemptFinished{Kind: events.AttemptInitial, Outcome: o, Duration: time.Millisecond})
+		}
+		call(r.bus, p, events.ExecutionFinished{Outcome: o, Duration: time.Second, Queued: time.Millisecond}, attempts...)
 	}
 	for _, l := range p.Layers() {
 		for _, reason := range events.RejectionReasons(l.Type()) {

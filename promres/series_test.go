@@ -26,6 +26,8 @@ func TestCountersOverClosedLabelsStartAtZero(t *testing.T) {
 	}
 	for _, o := range events.Outcomes() {
 		zero(`executions_total{outcome=%q,pipeline_name="users"}`, o)
+	}
+	for _, o := range events.AttemptOutcomes() {
 		for _, k := range events.AttemptKinds() {
 			zero(`attempts_total{attempt_kind=%q,outcome=%q,pipeline_name="users"}`, k, o)
 		}
