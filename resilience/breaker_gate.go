@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/telltale-go/telltale/events"
 )
@@ -97,6 +98,11 @@ func lateOutcome(o Outcome) events.Outcome {
 func (b *Breaker) waits() bool { return false }
 
 func (b *Breaker) early(judgeOnReturn bool) bool { return judgeOnReturn }
+
+// String returns the breaker's name and state.
+func (b *Breaker) String() string {
+	return fmt.Sprintf("circuit breaker %s (%v)", b.cfg.Name, b.State())
+}
 
 // Run calls op if the breaker lets it: the breaker alone, without a pipeline. The error is op's, a *BreakerOpenError, or a *CanceledError when ctx has
 // ended.

@@ -230,6 +230,7 @@ func (m *machine) enter(to events.State, reason events.Reason, now int64) *trans
 		m.until = now + int64(m.cooldown)
 		t.cooldown = m.cooldown
 	case events.StateClosed:
+		t.err = nil // what failed before it closed is over
 		m.openings, m.next = 0, m.rules.cooldown
 		m.forget()
 	}

@@ -142,6 +142,11 @@ func (b *Bulkhead) waits() bool { return b.cfg.MaxQueue > 0 }
 // early is false: a value that lives on still uses what the bulkhead limits.
 func (b *Bulkhead) early(bool) bool { return false }
 
+// String returns the bulkhead's name and how many calls run.
+func (b *Bulkhead) String() string {
+	return fmt.Sprintf("bulkhead %s (%d of %d)", b.cfg.Name, b.used.Load(), b.max)
+}
+
 // Run calls op if there is room: the bulkhead alone, without a pipeline. The error is op's, a *LimitedError, or a
 // *CanceledError when ctx ended first.
 func (b *Bulkhead) Run(ctx context.Context, op func(ctx context.Context) error) error {

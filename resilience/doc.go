@@ -13,6 +13,17 @@
 //	})
 //	user, err := users.Do(ctx, fetchUser)
 //
+// # Who asks what about a failure
+//
+//	PipelineConfig.Classify  what is a failure at all? Asked once an attempt, before everything else. It can make a value a failure, and an error none.
+//	Retry.If                 may it be repeated? Nil: PipelineConfig.RetryIf, else every failure.
+//	BreakerConfig.FailureIf  is it the dependency's fault? Nil: PipelineConfig.FailureIf, else every failure.
+//
+// None of the last two is asked about the caller's cancellation, a panic, or a rejection by one of our own layers. The two are different questions:
+// a mutation that timed out must not be repeated, and is the dependency's fault all the same.
+//
+// # State
+//
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
 // What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead]. Pipelines, breakers and
 // bulkheads are safe for concurrent use.

@@ -3,6 +3,7 @@ package resilience_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/telltale-go/telltale/events"
@@ -79,5 +80,14 @@ func TestKindOfKnowsTheSentinels(t *testing.T) {
 		if got := resilience.KindOf(err); got != want {
 			t.Errorf("%v is %v, want %v", err, got, want)
 		}
+	}
+}
+
+func TestWhatHasAStatePrintsItsNameAndNotItsInsides(t *testing.T) {
+	b := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Bus: events.Off()})
+	h := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "pool", Bus: events.Off()})
+	p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "users", Bus: events.Off(), Layers: []resilience.Layer{h, resilience.Retry{}, b}})
+	if got := fmt.Sprint(b, ", ", h, ", ", p); got != "circuit breaker db (closed), bulkhead pool (0 of 100), pipeline users [pool > retry > db]" {
+		t.Error(got)
 	}
 }

@@ -2,6 +2,8 @@ package resilience
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -112,6 +114,16 @@ func (p *Pipeline[T]) RunKey(ctx context.Context, key string, op func(ctx contex
 		return none, op(ctx)
 	})
 	return err
+}
+
+// String returns the pipeline's name and those of its layers.
+func (p *Pipeline[T]) String() string {
+	d := p.Describe()
+	names := make([]string, len(d.Layers))
+	for i, l := range d.Layers {
+		names[i] = l.Name
+	}
+	return fmt.Sprintf("pipeline %s [%s]", d.Name, strings.Join(names, " > "))
 }
 
 // Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
