@@ -35,7 +35,7 @@ type BreakerConfig struct {
 	// ProbeSuccesses close a half-open breaker; one failure opens it again. Zero means Probes.
 	ProbeSuccesses int
 	// MaxProbeTime is after how long a probe that has not ended is given up and counts as a failure. It is noticed
-	// at the next call. Zero means 1 min; negative means never.
+	// at the next call, or when a probe ends. Zero means 1 min; negative means never.
 	MaxProbeTime time.Duration
 	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.FailureIf, and if that is nil too,
 	// all of them. It is never asked about the caller's cancellation, refusals by layers further in, and panics.

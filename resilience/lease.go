@@ -19,7 +19,8 @@ type Lease struct {
 // Acquire has ended is the caller's cancellation. To defer it, use Done: the arguments of a deferred Release are evaluated too early.
 func (l *Lease) Release(err error) { l.settle(outcomeOf(l.ctx, err)) }
 
-// Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and goes on.
+// Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and goes on; a
+// runtime.Goexit cannot be told from a return.
 //
 //	func pay(ctx context.Context) (err error) {
 //		lease, err := breaker.Acquire(ctx)

@@ -191,7 +191,7 @@ func (l *retrying[T]) stopped(ctx context.Context, call Call, failed FailedAttem
 	if l.bus.RetryStopped.Heard() {
 		attempts := failed.Number
 		if call.observed() {
-			attempts = int(call.rec.runs) // 0 if all turns were refused
+			attempts = call.rec.runs // 0 if all turns were refused
 		}
 		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, failed.Number), Reason: reason, Err: failed.Err,
 			Attempts: attempts})
