@@ -149,7 +149,7 @@ func TestOnlyABusThatNewBusMadeIsReady(t *testing.T) {
 }
 
 func TestDefaultIsOneBus(t *testing.T) {
-	if events.Default() != events.Default() || events.Default() == events.Off() {
+	if first, second := events.Default(), events.Default(); first != second || first == events.Off() {
 		t.Fatal("Default is not one bus of its own")
 	}
 }

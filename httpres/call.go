@@ -69,6 +69,7 @@ func (c *call) clone(ctx context.Context, body io.ReadCloser) *http.Request {
 	sent := c.req.Clone(ctx)
 	sent.Body = body
 	sent.Trailer = c.req.Trailer
+	//lint:ignore SA1019 deprecated, and cleared for that reason
 	sent.Cancel = nil // ctx does it: see withCancel
 	return sent
 }

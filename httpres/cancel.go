@@ -11,13 +11,15 @@ var errRequestCanceled = errors.New("httpres: Request.Cancel was closed")
 // withCancel returns the request's context, which the deprecated Request.Cancel ends, too, if there is one: http.Client sets it for its Timeout.
 // stop, nil without a Request.Cancel, ends the watch and the context.
 func withCancel(req *http.Request) (ctx context.Context, stop func()) {
-	if req.Cancel == nil {
+	//lint:ignore SA1019 deprecated, and still used by old callers
+	end := req.Cancel
+	if end == nil {
 		return req.Context(), nil
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	go func() {
 		select {
-		case <-req.Cancel:
+		case <-end:
 			cancel(errRequestCanceled)
 		case <-ctx.Done():
 		}

@@ -150,6 +150,7 @@ func TestWatchOfRequestCancelEnds(t *testing.T) {
 			inBubble(t, "HTTP/1.1", nil, func(t *testing.T, _ *http.Transport, _ *network) {
 				places := bulkhead(t, 1)
 				tr := transport(t, roundTripper(func(sent *http.Request) (*http.Response, error) {
+					//lint:ignore SA1019 that nobody need look at it is what is tested
 					if sent.Cancel != nil {
 						t.Error("the base is to watch Request.Cancel, too")
 					}

@@ -30,11 +30,10 @@ type modelCall struct {
 }
 
 type modelProbe struct {
-	id     int
-	began  int64
-	ended  bool
-	failed bool
-	ok     bool
+	id    int
+	began int64
+	ended bool
+	ok    bool
 }
 
 type modelChange struct {

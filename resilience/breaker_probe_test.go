@@ -84,7 +84,7 @@ func TestProbesDecide(t *testing.T) {
 			}
 			time.Sleep(30*time.Second - 1) // the cooldown starts anew
 			state(t, b, events.StateOpen)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			state(t, b, events.StateHalfOpen)
 		})
 	}
@@ -179,7 +179,7 @@ func TestHangingProbeIsGivenUp(t *testing.T) {
 			} else if err == nil {
 				lease.Release(nil)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if err := b.Run(t.Context(), succeed); !errors.Is(err, resilience.ErrBreakerOpen) {
 				t.Errorf("the call that notices: %v", err)
 			}

@@ -30,7 +30,7 @@ func TestCooldownGrowsWithEachOpeningAndStartsAnewAfterAClose(t *testing.T) {
 			calls(t, b, "f")
 			time.Sleep(want*time.Second - 1)
 			state(t, b, events.StateOpen)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			state(t, b, events.StateHalfOpen)
 		}
 		calls(t, b, "s")

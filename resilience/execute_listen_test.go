@@ -117,8 +117,7 @@ func TestHandlersChangeNothingOfWhatTheCallerGets(t *testing.T) {
 func TestWhoLeavesInTheMiddleOfACallStillSeesItsEnd(t *testing.T) {
 	bus := events.NewBus()
 	ended, attempts := 0, 0
-	var leave func()
-	leave = bus.Execution.Observe(func(context.Context, events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
+	leave := bus.Execution.Observe(func(context.Context, events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
 		return nil, func(e events.ExecutionFinished) { ended += e.Attempts }
 	})
 	p := ints(bus, resilience.Retry{Backoff: resilience.NoDelay})

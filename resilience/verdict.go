@@ -7,6 +7,8 @@ import (
 
 // NoFailure, returned by PipelineConfig.Classify, says that the operation's error is no failure: the layers and telemetry see a success. The
 // caller gets the error.
+//
+//lint:ignore ST1012 it is a judgement, no error that anybody gets
 var NoFailure = errors.New("resilience: no failure")
 
 // verdict carries Classify's judgement, where it differs from the operation's error, through the layers: they see seen, the
