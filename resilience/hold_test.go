@@ -69,6 +69,14 @@ func TestAHeldValueKeepsItsPermitsAndItsContextUntilItsRelease(t *testing.T) {
 }
 
 // PIPE-27
+func TestAValueThatNothingWaitsForIsNotHeld(t *testing.T) {
+	s, err := streams(nil, resilience.Retry{}).Do(t.Context(), openStream)
+	if err != nil || s.release != nil {
+		t.Errorf("%v, held: %t", err, s.release != nil)
+	}
+}
+
+// PIPE-27
 func TestTheOutcomeOfAHeldValueFallsAtItsRelease(t *testing.T) {
 	for _, c := range []struct {
 		early           bool

@@ -32,7 +32,7 @@ type PipelineConfig[T any] struct {
 	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value so that release is
 	// called when the value is done with; until then the bulkheads keep its permit and the contexts live. A Timeout
 	// inside a Retry covers the attempt only; one outside goes on until the release. release may be called several times; the first
-	// counts, and its error is the outcome that the gates learn.
+	// counts, and its error is the outcome that the gates learn. Where no layer has anything to release, Hold is not called.
 	Hold func(value T, release func(error)) T
 	// JudgeOnReturn: with Hold, breakers learn the outcome when the operation returns and not at the release.
 	JudgeOnReturn bool
