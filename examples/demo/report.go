@@ -40,6 +40,22 @@ func report(out io.Writer, clients []*client) {
 	}
 	w.Flush()
 	fmt.Fprintln(out, "sent: attempts that left the client, refused connections included; reached: requests that the service has seen")
+	if len(clients) == 2 {
+		verdict(out, clients[0], clients[1])
+	}
+}
+
+// verdict says in two lines what the pipeline was worth, and what it cost.
+func verdict(out io.Writer, bare, telltale *client) {
+	_, b := bare.tally.all()
+	_, t := telltale.tally.all()
+	if b.calls == 0 || t.calls == 0 || b.sent == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nWorth: %+.1f points of success, and %.0f%% fewer requests sent: what the retries add in the brownout, the open breaker spares in the outage.\n",
+		100*(ratio(t.succeeded, t.calls)-ratio(b.succeeded, b.calls)), 100*(1-ratio(t.sent, b.sent)))
+	fmt.Fprintf(out, "Cost: the slowest calls take %s instead of %s, since they wait as long as Retry-After asks; and after the restart, up to one cooldown.\n",
+		milliseconds(quantile(t.durations, 0.99)), milliseconds(quantile(b.durations, 0.99)))
 }
 
 func share(part, all int) string {
