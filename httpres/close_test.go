@@ -79,6 +79,29 @@ func TestBodyIsClosedOnEveryPath(t *testing.T) {
 	}
 }
 
+// The body is closed although the base forgets to: when the call has failed, or its response is closed.
+func TestBodyIsClosedForABaseThatForgets(t *testing.T) {
+	for name, resp := range map[string]*http.Response{
+		"error": nil, "response": {StatusCode: 503, Body: io.NopCloser(strings.NewReader("busy"))},
+	} {
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			if resp == nil {
+				return nil, io.EOF
+			}
+			again := *resp
+			return &again, nil
+		})
+		body := &stream{Reader: strings.NewReader("x")}
+		got, err := transport(t, base, thrice).RoundTrip(request(t, "PUT", "http://x/", body))
+		if err == nil {
+			got.Body.Close()
+		}
+		if n := body.closed.Load(); n != 1 {
+			t.Errorf("%s: the body was closed %d times", name, n)
+		}
+	}
+}
+
 // instead answers without asking what is inside.
 type instead struct{}
 

@@ -132,6 +132,30 @@ func TestRetryIfSeesTheStatus(t *testing.T) {
 	}
 }
 
+// HTTP-02, BRK-17: what is retried and what counts against the server are two questions.
+func TestFailureIfIsAnotherQuestion(t *testing.T) {
+	s := serve(t, answers(503))
+	never := func(error) bool { return false }
+	for name, c := range map[string]struct {
+		cfg      httpres.Config
+		requests int32
+		state    events.State
+	}{
+		"nothing counts":     {httpres.Config{FailureIf: never}, 3, events.StateClosed},
+		"nothing is retried": {httpres.Config{RetryIf: never}, 1, events.StateOpen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := s.requests.Load()
+			breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
+			c.cfg.Layers = []resilience.Layer{breaker, thrice}
+			send(t, configured(t, s.base(), c.cfg), request(t, "GET", s.URL, nil))
+			if n := s.requests.Load() - before; n != c.requests || breaker.State() != c.state {
+				t.Errorf("%d requests, the breaker is %v, want %d and %v", n, breaker.State(), c.requests, c.state)
+			}
+		})
+	}
+}
+
 // BRK-19, PIPE-11: a service that is only posted to opens its breaker, too.
 func TestBreakerCountsWhatIsNotSentAgain(t *testing.T) {
 	s := serve(t, answers(503))

@@ -120,6 +120,24 @@ func TestFailureToReadTheBodyIsReturned(t *testing.T) {
 	}
 }
 
+// HTTP-01: whatever RetryIf says, the rest of a body that broke is not to be had.
+func TestBodyThatBrokeIsNotSentAgain(t *testing.T) {
+	bus := events.NewBus()
+	heard := listen(bus)
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		_, err := io.ReadAll(req.Body)
+		return nil, err
+	})
+	tr := configured(t, base, httpres.Config{Bus: bus, RetryIf: func(error) bool { return true }, Layers: []resilience.Layer{thrice}})
+	sent := &stream{Reader: io.MultiReader(strings.NewReader("part"), &failing{io.ErrUnexpectedEOF})}
+	if _, err := tr.RoundTrip(request(t, "PUT", "http://x/", sent)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+	if fmt.Sprint(heard.stops()) != "[not_replayable]" || len(heard.attempts) != 1 || sent.closed.Load() != 1 {
+		t.Errorf("stopped for %v after %d attempts, the body closed %d times", heard.stops(), len(heard.attempts), sent.closed.Load())
+	}
+}
+
 type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }

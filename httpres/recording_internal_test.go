@@ -1,0 +1,49 @@
+package httpres
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+type base func(*http.Request) (*http.Response, error)
+
+func (b base) RoundTrip(req *http.Request) (*http.Response, error) { return b(req) }
+
+// HTTP-01: only what may be sent again is remembered, and only if the whole of it can be.
+func TestWhatIsRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		retry  resilience.Retry
+		length int64
+		want   string
+	}{
+		"may be repeated":       {"PUT", resilience.Retry{}, -1, "body"},
+		"of the known length":   {"PUT", resilience.Retry{}, 4, "body"},
+		"is known to be longer": {"PUT", resilience.Retry{}, 11, ""},
+		"is not idempotent":     {"POST", resilience.Retry{}, -1, ""},
+		"nothing repeats":       {"PUT", resilience.Retry{MaxAttempts: 1}, -1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := "not sent"
+			tr := MustTransport(base(func(sent *http.Request) (*http.Response, error) {
+				io.ReadAll(sent.Body)
+				kept = string(sent.Body.(*replay).recording.kept)
+				sent.Body.Close()
+				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+			}), Config{Name: "test", Bus: events.NewBus(), MaxBodyBuffer: 10, Layers: []resilience.Layer{c.retry}})
+			req, err := http.NewRequest(c.method, "http://x/", io.LimitReader(strings.NewReader("body"), 4))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.ContentLength = c.length
+			if _, err := tr.RoundTrip(req); err != nil || kept != c.want {
+				t.Errorf("kept %q, %v, want %q", kept, err, c.want)
+			}
+		})
+	}
+}
