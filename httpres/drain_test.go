@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -113,6 +114,50 @@ func TestEveryResponseButTheLastIsClosed(t *testing.T) {
 	if n := bodies[4].closed.Load(); n != 1 || len(bodies) != 5 || failed != 0 {
 		t.Errorf("the last of %d bodies was closed %d times by its owner; %d failures", len(bodies), n, failed)
 	}
+}
+
+// HTTP-03: a body is read to its end or, if it is known to be too long, not at all.
+func TestHowFarADiscardedResponseIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int64
+		limit  int64
+		want   string // what is left
+		ended  bool
+	}{
+		"of the limit":         {-1, 8, "", true},
+		"longer":               {-1, 6, "y", false},
+		"known to be":          {8, 6, "the body", false},
+		"known, not longer":    {8, 8, "", true},
+		"no limit to speak of": {-1, math.MaxInt64, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var first *ending
+			base := roundTripper(func(*http.Request) (*http.Response, error) {
+				if first != nil {
+					return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+				}
+				first = &ending{Reader: strings.NewReader("the body")}
+				return &http.Response{StatusCode: 503, Body: io.NopCloser(first), ContentLength: c.length}, nil
+			})
+			tr := configured(t, base, httpres.Config{DrainLimit: c.limit, Layers: []resilience.Layer{thrice}})
+			send(t, tr, request(t, "GET", "http://x/", nil))
+			ended := first.ended
+			if left, _ := io.ReadAll(first); string(left) != c.want || ended != c.ended {
+				t.Errorf("%q is left, the end was seen: %v", left, ended)
+			}
+		})
+	}
+}
+
+type ending struct {
+	io.Reader
+	ended bool
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.Reader.Read(p)
+	e.ended = e.ended || err == io.EOF
+	return n, err
 }
 
 type counted struct {

@@ -8,13 +8,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
-	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
 )
 
@@ -75,6 +72,34 @@ func TestBulkheadIsReleasedAtTheEndOfTheBody(t *testing.T) {
 			}
 			resp.Body.Close()
 		})
+	}
+}
+
+// HTTP-09, HTTP-12: a server may say all while it is still being sent to: that goes on, and the request holds its place.
+func TestEndOfTheBodyDoesNotCutTheRequestShort(t *testing.T) {
+	var sent *http.Request
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		sent = req
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("all"))}, nil
+	})
+	for name, end := range map[string]func(*http.Response){
+		"request sent":    func(*http.Response) { sent.Body.Close() },
+		"response closed": func(r *http.Response) { r.Body.Close() },
+	} {
+		places := bulkhead(t, 1)
+		tr := transport(t, base, places, resilience.Timeout{}, thrice)
+		resp, err := tr.RoundTrip(request(t, "POST", "http://x/", &stream{Reader: strings.NewReader("long")}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.ReadAll(resp.Body)
+		if sent.Context().Err() != nil || used(places) != 1 {
+			t.Errorf("%s: at the end of the body the context is %v, %d places are held", name, sent.Context().Err(), used(places))
+		}
+		end(resp)
+		if sent.Context().Err() == nil || used(places) != 0 {
+			t.Errorf("%s: at the end the context is alive, %d places are held", name, used(places))
+		}
 	}
 }
 
@@ -180,82 +205,5 @@ func TestCallerNeverReads(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// PIPE-20: whatever happens to a thousand requests, no connection, body or goroutine is left when they are done.
-func TestAThousandRequestsLeaveNothingBehind(t *testing.T) {
-	for _, protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			handle := func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body)
-				switch {
-				case r.URL.Path == "/stall":
-					pause(r, time.Hour)
-				case r.URL.Path == "/abort":
-					panic(http.ErrAbortHandler)
-				case r.URL.Path == "/half":
-					w.Header().Set("Content-Length", "100")
-					io.WriteString(w, "half")
-					w.(http.Flusher).Flush()
-					panic(http.ErrAbortHandler)
-				case r.URL.Path == "/busy" && r.Header.Get("X-Attempt") != "3":
-					w.Header().Set("Retry-After", "1")
-					w.WriteHeader(503)
-				}
-				io.WriteString(w, strings.Repeat("x", 1000))
-			}
-			inBubble(t, protocol, handle, func(t *testing.T, base *http.Transport, _ *network) {
-				numbered := roundTripper(func(req *http.Request) (*http.Response, error) {
-					req.Header.Set("X-Attempt", fmt.Sprint(resilience.AttemptNumber(req.Context())))
-					return base.RoundTrip(req)
-				})
-				places := bulkhead(t, 2000)
-				tr := configured(t, numbered, httpres.Config{Layers: []resilience.Layer{
-					places, resilience.Timeout{After: 20 * time.Second}, resilience.Retry{}, resilience.Timeout{After: 2 * time.Second}}})
-				paths := []string{"", "stall", "abort", "half", "busy"}
-				var bodies [1000]stream
-				var wg sync.WaitGroup
-				for worker := range 50 {
-					wg.Go(func() {
-						for i := worker; i < len(bodies); i += 50 {
-							bodies[i].Reader = strings.NewReader(strings.Repeat("y", 500))
-							req := request(t, []string{"PUT", "POST"}[i%2], bubbleURL+paths[i%5], &bodies[i])
-							use(tr, req, i)
-						}
-					})
-				}
-				wg.Wait()
-				synctest.Wait()
-				if n := used(places); n != 0 {
-					t.Errorf("%d places are held", n)
-				}
-				for i := range bodies {
-					if n := bodies[i].closed.Load(); n != 1 {
-						t.Errorf("the body of request %d was closed %d times", i, n)
-					}
-				}
-			})
-		})
-	}
-}
-
-// use sends the i-th of a thousand requests, and may leave early, read or not, close or not: who reads to the end need not
-// close.
-func use(rt http.RoundTripper, req *http.Request, i int) {
-	if i%7 == 0 {
-		ctx, cancel := context.WithTimeout(req.Context(), time.Duration(i)*3*time.Millisecond)
-		defer cancel()
-		req = req.WithContext(ctx)
-	}
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		return
-	}
-	if i%3 > 0 {
-		io.ReadAll(resp.Body)
-	}
-	if i%3 < 2 {
-		resp.Body.Close()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -87,6 +88,23 @@ func TestUpgradedConnectionIsReadAndWritten(t *testing.T) {
 	conn.Close()
 	if n := used(places); n != 0 {
 		t.Errorf("%d places are held after Close", n)
+	}
+}
+
+// HTTP-09: a connection shows what it can do, no more and no less.
+func TestUpgradedConnectionKeepsItsMethods(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	resp, err := transport(t, answering(101, client), thrice).RoundTrip(request(t, "GET", "http://x/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, ok := resp.Body.(io.Writer); !ok {
+		t.Errorf("a %T cannot be written to", resp.Body)
+	}
+	if _, ok := resp.Body.(interface{ CloseWrite() error }); ok {
+		t.Errorf("a %T closes what a pipe cannot", resp.Body)
 	}
 }
 

@@ -20,13 +20,15 @@ func TestWhatIsRemembered(t *testing.T) {
 		method string
 		retry  resilience.Retry
 		length int64
+		body   string
 		want   string
 	}{
-		"may be repeated":       {"PUT", resilience.Retry{}, -1, "body"},
-		"of the known length":   {"PUT", resilience.Retry{}, 4, "body"},
-		"is known to be longer": {"PUT", resilience.Retry{}, 11, ""},
-		"is not idempotent":     {"POST", resilience.Retry{}, -1, ""},
-		"nothing repeats":       {"PUT", resilience.Retry{MaxAttempts: 1}, -1, ""},
+		"may be repeated":        {"PUT", resilience.Retry{}, -1, "body", "body"},
+		"of the known length":    {"PUT", resilience.Retry{}, 4, "body", "body"},
+		"is known to be longer":  {"PUT", resilience.Retry{}, 11, "body", ""},
+		"turns out to be longer": {"PUT", resilience.Retry{}, -1, "much more than ten bytes", ""},
+		"is not idempotent":      {"POST", resilience.Retry{}, -1, "body", ""},
+		"nothing repeats":        {"PUT", resilience.Retry{MaxAttempts: 1}, -1, "body", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := "not sent"
@@ -34,9 +36,12 @@ func TestWhatIsRemembered(t *testing.T) {
 				io.ReadAll(sent.Body)
 				kept = string(sent.Body.(*replay).recording.kept)
 				sent.Body.Close()
+				if n, err := sent.Body.Read(make([]byte, 1)); n > 0 || err != http.ErrBodyReadAfterClose {
+					t.Errorf("after Close Read returns %d, %v", n, err)
+				}
 				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 			}), Config{Name: "test", Bus: events.NewBus(), MaxBodyBuffer: 10, Layers: []resilience.Layer{c.retry}})
-			req, err := http.NewRequest(c.method, "http://x/", io.LimitReader(strings.NewReader("body"), 4))
+			req, err := http.NewRequest(c.method, "http://x/", io.MultiReader(strings.NewReader(c.body[:2]), strings.NewReader(c.body[2:])))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -126,6 +126,71 @@ func TestReadLeftUnderWayIsNotLost(t *testing.T) {
 	})
 }
 
+// HTTP-01: a read that the last attempt left under way may bring more than can be remembered.
+func TestReadLeftUnderWayMayBringTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		left := make(chan struct{})
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			if resilience.AttemptNumber(req.Context()) == 1 {
+				go func() {
+					defer close(left)
+					io.ReadAll(req.Body)
+				}()
+				synctest.Wait() // it reads
+				req.Body.Close()
+				return nil, io.EOF
+			}
+			go io.WriteString(out, "more than ten bytes")
+			_, err := io.ReadAll(req.Body)
+			return nil, err
+		})
+		bus := events.NewBus()
+		heard := listen(bus)
+		tr := configured(t, base, httpres.Config{Bus: bus, MaxBodyBuffer: 10, Layers: []resilience.Layer{thrice}})
+		_, err := tr.RoundTrip(request(t, "PUT", "http://x/", in))
+		if err == nil || err.Error() != "httpres: reading the request body: it is too long to be sent again" {
+			t.Errorf("got %v", err)
+		}
+		if fmt.Sprint(heard.stops()) != "[not_replayable]" || len(heard.attempts) != 2 {
+			t.Errorf("stopped for %v after %d attempts", heard.stops(), len(heard.attempts))
+		}
+		<-left
+	})
+}
+
+// HTTP-01, PIPE-20: an attempt that waits for the read of the one before ends with its own body.
+func TestAttemptDoesNotWaitForAReadWhenItsBodyIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := &stuckBody{release: make(chan struct{})}
+		reads := make(chan error, 2)
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			go func() {
+				_, err := req.Body.Read(make([]byte, 1))
+				reads <- err
+			}()
+			synctest.Wait() // it reads, or waits for its turn
+			req.Body.Close()
+			return nil, io.EOF
+		})
+		tr := transport(t, base, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay})
+		if _, err := tr.RoundTrip(request(t, "PUT", "http://x/", stuck)); err != io.EOF {
+			t.Errorf("got %v", err)
+		}
+		if err := <-reads; err != http.ErrBodyReadAfterClose {
+			t.Errorf("the waiting read ended with %v", err)
+		}
+		close(stuck.release)
+		<-reads
+	})
+}
+
+// stuckBody is read when it is released, and ignores Close.
+type stuckBody struct{ release chan struct{} }
+
+func (b *stuckBody) Read([]byte) (int, error) { <-b.release; return 0, io.EOF }
+func (b *stuckBody) Close() error             { return nil }
+
 // HTTP-01: bodies of hundreds of requests that are cut short and repeated at once do not mix.
 func TestBodiesOfConcurrentRequestsDoNotMix(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -165,14 +166,16 @@ func TestOuterRetryIsNotEndedByTheInnerOne(t *testing.T) {
 
 // A layer of the user's may answer with a response that is everybody's.
 func TestResponseOfALayerIsNotChanged(t *testing.T) {
-	shared := &http.Response{StatusCode: 200, Body: http.NoBody}
 	places := bulkhead(t, 1)
-	tr := transport(t, nil, places, constantly{shared})
-	for range 2 {
-		send(t, tr, request(t, "GET", "http://x/", nil))
-	}
-	if shared.Body != http.NoBody || used(places) != 0 {
-		t.Errorf("the shared response has the body %v, %d places are held", shared.Body, used(places))
+	for _, body := range []io.ReadCloser{http.NoBody, &stream{Reader: strings.NewReader("")}} {
+		shared := &http.Response{StatusCode: 200, Body: body}
+		tr := transport(t, nil, places, constantly{shared})
+		for range 2 {
+			send(t, tr, request(t, "GET", "http://x/", nil))
+		}
+		if shared.Body != body || used(places) != 0 {
+			t.Errorf("the shared response has the body %v, %d places are held", shared.Body, used(places))
+		}
 	}
 	if resp, err := transport(t, nil, places, constantly{}).RoundTrip(request(t, "GET", "http://x/", nil)); resp != nil || err == nil || used(places) != 0 {
 		t.Errorf("no response: got %v, %v", resp, err)
