@@ -81,7 +81,8 @@ func TestHandlerPanicOfASubscriberToEverythingDoesNotLoop(t *testing.T) {
 
 // BUS-05 BUS-11
 func TestHandlerOfPanicsThatMakesACallDoesNotRecurseWithoutEnd(t *testing.T) {
-	// The observer panics at the start or at the end of every call, and whoever hears of it makes a call, say to ship a log.
+	// The observer panics at the start or at the end of every call, and whoever hears of it makes a call, say to ship a
+	// log.
 	for _, panicsAtEnd := range []bool{false, true} {
 		bus := events.NewBus()
 		call := func(ctx context.Context) {

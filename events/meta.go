@@ -24,8 +24,8 @@ type Meta struct {
 	Execution uint64
 	// Attempt is the 1-based number of the attempt it is about; 0 where it is about none.
 	Attempt int
-	// Nested tells that the call was made by a subscriber, with a context marked by [Nest]. Adapters ignore such events, so that
-	// an exporter whose own client is resilient cannot feed itself.
+	// Nested tells that the call was made by a subscriber, with a context marked by [Nest]. Adapters ignore such
+	// events, so that an exporter whose own client is resilient cannot feed itself.
 	Nested bool
 	// At is the time of the event. Within one call the differences between times are those of the monotonic clock.
 	At time.Time

@@ -64,7 +64,8 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
-// clone returns the request that an attempt sends. The trailer stays the caller's: its values may be set while the body is read.
+// clone returns the request that an attempt sends. The trailer stays the caller's: its values may be set while the body
+// is read.
 func (c *call) clone(ctx context.Context, body io.ReadCloser) *http.Request {
 	sent := c.req.Clone(ctx)
 	sent.Body = body

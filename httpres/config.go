@@ -18,17 +18,17 @@ type Config struct {
 	// Layers of the pipeline, the outermost first. None: requests are sent once. A layer that looks at results is a
 	// resilience.TypedLayer[*http.Response].
 	Layers []resilience.Layer
-	// RetryIf is the default of resilience.Retry.If: which failures are retried. A response with one of the FailureStatuses comes as a
-	// *StatusError. Nil means resilience.IsTransient.
+	// RetryIf is the default of resilience.Retry.If: which failures are retried. A response with one of the
+	// FailureStatuses comes as a *StatusError. Nil means resilience.IsTransient.
 	RetryIf func(error) bool
 	// FailureIf is the default of resilience.BreakerConfig.FailureIf: which failures count against the server. Nil means
 	// resilience.IsTransient: an invalid request, or a body that cannot be read, is no fault of the server's.
 	FailureIf func(error) bool
-	// FailureStatuses are the statuses from 400 to 599 that make a response a failure: retried if the request may be repeated, and
-	// counted by breakers. Nil means DefaultFailureStatuses; an empty slice means none.
+	// FailureStatuses are the statuses from 400 to 599 that make a response a failure: retried if the request may be
+	// repeated, and counted by breakers. Nil means DefaultFailureStatuses; an empty slice means none.
 	FailureStatuses []int
-	// Idempotent tells which requests may be sent more than once. It is called once a request, concurrently, and must not change it. Nil means
-	// IsIdempotent.
+	// Idempotent tells which requests may be sent more than once. It is called once a request, concurrently, and must
+	// not change it. Nil means IsIdempotent.
 	Idempotent func(*http.Request) bool
 	// MaxBodyBuffer is how much of the body of one request is remembered, in bytes, so that it can be sent again. It is
 	// for requests that may be repeated and have no GetBody: http.NewRequest gives one to bodies in memory. A body that
@@ -46,8 +46,8 @@ const (
 	defaultDrainLimit    = 64 << 10
 )
 
-// DefaultFailureStatuses returns the statuses that make a response a failure when Config.FailureStatuses is nil: 408, 429, 502, 503
-// and 504. To add 500: append(httpres.DefaultFailureStatuses(), 500).
+// DefaultFailureStatuses returns the statuses that make a response a failure when Config.FailureStatuses is nil: 408,
+// 429, 502, 503 and 504. To add 500: append(httpres.DefaultFailureStatuses(), 500).
 func DefaultFailureStatuses() []int {
 	return []int{
 		http.StatusRequestTimeout, http.StatusTooManyRequests,

@@ -6,7 +6,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// repeats tells whether a layer may send a request more than once: a Retry, and for all we know a layer of the user's that is no gate.
+// repeats tells whether a layer may send a request more than once: a Retry, and for all we know a layer of the user's
+// that is no gate.
 func repeats(l resilience.Layer) bool {
 	switch l := l.(type) {
 	case resilience.Retry:

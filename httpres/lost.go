@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// lostError marks that a connection was lost before an answer came, which resilience.IsTransient cannot know of net/http's errors.New
-// errors ("http: server closed idle connection"), nor of io.EOF. The caller gets err.
+// lostError marks that a connection was lost before an answer came, which resilience.IsTransient cannot know of
+// net/http's errors.New errors ("http: server closed idle connection"), nor of io.EOF. The caller gets err.
 type lostError struct{ err error }
 
 func (e *lostError) Error() string   { return e.err.Error() }
@@ -26,9 +26,9 @@ func watchConnection(ctx context.Context) (context.Context, *atomic.Bool) {
 	}), waiting
 }
 
-// isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or whatever net/http
-// says while it waits for one, unless the error has an opinion of its own. Errors before there is a connection, such as those
-// about the request itself, are none.
+// isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or whatever
+// net/http says while it waits for one, unless the error has an opinion of its own. Errors before there is a
+// connection, such as those about the request itself, are none.
 func isLost(err error, waiting bool) bool {
 	var opinion interface{ Transient() bool }
 	if errors.As(err, &opinion) || errors.Is(err, context.Canceled) {

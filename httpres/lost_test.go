@@ -63,8 +63,8 @@ func TestConnectionLostBeforeTheAnswerIsRetried(t *testing.T) {
 	}
 }
 
-// HTTP-02: net/http does not repeat a DELETE on a kept connection that the server closes at that moment, and names the error with no
-// type.
+// HTTP-02: net/http does not repeat a DELETE on a kept connection that the server closes at that moment, and names the
+// error with no type.
 func TestKeptConnectionThatWasClosedIsNoFailureOfADelete(t *testing.T) {
 	for _, method := range []string{"DELETE", "PUT"} {
 		t.Run(method, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestErrorsOpinionCounts(t *testing.T) {
 	}
 }
 
-// HTTP-02: a base that asks somebody else first, with the request's context, and then fails itself, has lost no connection. Once it waits
-// for an answer, an error says so, unless it has an opinion of its own.
+// HTTP-02: a base that asks somebody else first, with the request's context, and then fails itself, has lost no
+// connection. Once it waits for an answer, an error says so, unless it has an opinion of its own.
 func TestOnlyWhoWaitsForAnAnswerLosesAConnection(t *testing.T) {
 	s := serve(t, answers(200))
 	dropped := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })

@@ -12,8 +12,8 @@ var (
 	errWrongLength       = errors.New("its length is not the request's ContentLength")
 )
 
-// recording is a body that can be read once. It goes to the first attempt as it comes and is remembered, within a limit, for the
-// next. It is closed when the call is done and the base has closed the body of its last attempt.
+// recording is a body that can be read once. It goes to the first attempt as it comes and is remembered, within a
+// limit, for the next. It is closed when the call is done and the base has closed the body of its last attempt.
 //
 // A base may still read an attempt's body when it has returned, until that is closed.
 type recording struct {

@@ -68,8 +68,8 @@ func attached(resp *http.Response) *responseBody {
 	return nil
 }
 
-// hold has release called when the response's body is done with: at once if it has none. It may be called several times for one
-// response. A response that a layer of the user's made may be others' as well: it is copied.
+// hold has release called when the response's body is done with: at once if it has none. It may be called several times
+// for one response. A response that a layer of the user's made may be others' as well: it is copied.
 func hold(resp *http.Response, release func(error)) *http.Response {
 	if resp == nil {
 		release(nil)

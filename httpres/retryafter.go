@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// retryAfter reads the Retry-After header of RFC 9110, section 10.2.3: whole seconds, or a date, which is taken relative to the
-// response's own Date, since the two clocks may differ, and to now where there is none. What is past or not understood
-// is 0; what exceeds the range of durations is the longest one.
+// retryAfter reads the Retry-After header of RFC 9110, section 10.2.3: whole seconds, or a date, which is taken
+// relative to the response's own Date, since the two clocks may differ, and to now where there is none. What is past or
+// not understood is 0; what exceeds the range of durations is the longest one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if isDigits(value) {

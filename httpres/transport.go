@@ -62,8 +62,9 @@ func MustTransport(base http.RoundTripper, cfg Config) *Transport {
 	return t
 }
 
-// RoundTrip implements http.RoundTripper. It sends clones of req, whose context is the attempt's, and never changes req but for
-// reading and closing its body. An error is the base's, or that of the layer that decided: see resilience.KindOf.
+// RoundTrip implements http.RoundTripper. It sends clones of req, whose context is the attempt's, and never changes req
+// but for reading and closing its body. An error is the base's, or that of the layer that decided: see
+// resilience.KindOf.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	body := bodyOf(req)
 	defer func() { body.done(resp != nil) }()
@@ -94,7 +95,8 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 	return handOver(resp), nil
 }
 
-// CloseIdleConnections closes the base's idle connections, if it has such a method: http.Client.CloseIdleConnections asks for it.
+// CloseIdleConnections closes the base's idle connections, if it has such a method: http.Client.CloseIdleConnections
+// asks for it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -107,8 +107,8 @@ func (u *users) executions() (all []sdktrace.ReadOnlySpan) {
 	return all
 }
 
-// OTEL-01, OTEL-02: a real pipeline, and the HTTP client's span under its attempt. The trace that the server sees is that of
-// the client's span of that attempt.
+// OTEL-01, OTEL-02: a real pipeline, and the HTTP client's span under its attempt. The trace that the server sees is
+// that of the client's span of that attempt.
 func TestEachAttemptsRequestIsUnderItsAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUsers(t)

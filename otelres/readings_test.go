@@ -10,7 +10,8 @@ import (
 	"github.com/telltale-go/telltale/otelres"
 )
 
-// Sources with equal names share series: what adds up is added, of the rest the greatest is told, and no series is told twice.
+// Sources with equal names share series: what adds up is added, of the rest the greatest is told, and no series is told
+// twice.
 func TestSourcesWithEqualNamesShareSeries(t *testing.T) {
 	var duplicates int
 	r := newRig(t, func(c *otelres.Config) { c.MeterProvider = uniqueMeters{c.MeterProvider, &duplicates} })

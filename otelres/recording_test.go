@@ -225,7 +225,8 @@ func handleErrors(t *testing.T) (handled func() []error) {
 	}
 }
 
-// Recording to the metrics of a call that no trace knows of allocates nothing; an SDK without a reader drops what it is given.
+// Recording to the metrics of a call that no trace knows of allocates nothing; an SDK without a reader drops what it is
+// given.
 func TestMetricsAloneAllocateNothing(t *testing.T) {
 	r := newRig(t, func(c *otelres.Config) { c.TracerProvider = tracenoop.NewTracerProvider() })
 	users := r.pipeline("users.get", events.TypeRetry, events.TypeTimeout)

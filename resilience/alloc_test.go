@@ -53,7 +53,8 @@ func listened() *events.Bus {
 	return bus
 }
 
-// canonical is the stack of the budgets: a bulkhead, a total timeout, a retry, a windowed breaker and a timeout for each attempt.
+// canonical is the stack of the budgets: a bulkhead, a total timeout, a retry, a windowed breaker and a timeout for
+// each attempt.
 func canonical(bus *events.Bus) *resilience.Pipeline[int] {
 	return ints(bus, bulkheadOn(bus), resilience.Timeout{After: time.Minute}, resilience.Retry{}, breakerOn(bus, 0.5), resilience.Timeout{After: time.Second})
 }

@@ -8,8 +8,9 @@ import (
 
 // Backoff is how the delays between attempts grow. Delay is called concurrently.
 type Backoff interface {
-	// Delay returns the wait before the n-th retry, n from 1 on, without jitter and without regard to the cap (Retry.MaxDelay).
-	// previous is the delay before the retry before, as drawn; 0 at first. A negative result counts as 0.
+	// Delay returns the wait before the n-th retry, n from 1 on, without jitter and without regard to the cap
+	// (Retry.MaxDelay). previous is the delay before the retry before, as drawn; 0 at first. A negative result counts
+	// as 0.
 	Delay(n int, previous time.Duration) time.Duration
 }
 
@@ -73,7 +74,8 @@ func toDuration(ns float64) time.Duration {
 	return time.Duration(max(ns, 0))
 }
 
-// backoffLiteral returns what a pointer to a Backoff of ours points to, so that both may be used, and later changes change nothing.
+// backoffLiteral returns what a pointer to a Backoff of ours points to, so that both may be used, and later changes
+// change nothing.
 func backoffLiteral(b Backoff) Backoff {
 	switch p := b.(type) {
 	case *Exponential:

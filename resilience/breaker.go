@@ -10,16 +10,17 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// Breaker is a circuit breaker: a [Gate] that stops calling what keeps failing. Make one with [NewBreaker] and share it among the
-// pipelines, of whatever result type, that call the same dependency. It is safe for concurrent use. It starts no timer, and no goroutine
-// but a short-lived one for state changes that come while others are being published.
+// Breaker is a circuit breaker: a [Gate] that stops calling what keeps failing. Make one with [NewBreaker] and share it
+// among the pipelines, of whatever result type, that call the same dependency. It is safe for concurrent use. It starts
+// no timer, and no goroutine but a short-lived one for state changes that come while others are being published.
 type Breaker struct {
 	cfg       BreakerConfig // with defaults
 	failureIf func(error) bool
 	rules     breakerRules
 	place     place
 
-	// fast mirrors the machine for those who need no lock: its state, its generation, and whether a success would change nothing.
+	// fast mirrors the machine for those who need no lock: its state, its generation, and whether a success would
+	// change nothing.
 	fast    atomic.Uint64
 	refusal atomic.Pointer[BreakerOpenError] // while it does not let every call through
 
@@ -77,8 +78,8 @@ func (b *Breaker) stateSource() *events.Source { return b.place.source }
 // Name returns the breaker's name.
 func (b *Breaker) Name() string { return b.cfg.Name }
 
-// State returns the breaker's state: half-open once the cooldown has passed, although the transition is made, and published, by the next
-// call. It takes no lock.
+// State returns the breaker's state: half-open once the cooldown has passed, although the transition is made, and
+// published, by the next call. It takes no lock.
 func (b *Breaker) State() events.State {
 	state := stateIn(b.fast.Load())
 	if state == events.StateOpen {

@@ -7,15 +7,16 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// BreakerConfig configures a [Breaker]. Its zero value, but for the name, opens after 5 failures in a row, for 30 s, and then lets one
-// probe through.
+// BreakerConfig configures a [Breaker]. Its zero value, but for the name, opens after 5 failures in a row, for 30 s,
+// and then lets one probe through.
 type BreakerConfig struct {
 	// Name tells the breaker apart in telemetry, where it becomes a label. It is required.
 	Name string
 	// ConsecutiveFailures in a row open the breaker; a success starts the count anew. Zero means 5 if FailureRatio is not
 	// set, else not used.
 	ConsecutiveFailures int
-	// FailureRatio opens the breaker when at least MinCalls ended within Window and this share of them failed. Zero means not used.
+	// FailureRatio opens the breaker when at least MinCalls ended within Window and this share of them failed. Zero
+	// means not used.
 	FailureRatio float64
 	// MinCalls is for FailureRatio. Zero means 20.
 	MinCalls int
@@ -23,9 +24,9 @@ type BreakerConfig struct {
 	Window time.Duration
 	// Cooldown is how long the breaker stays open before it lets probes through. Zero means 30 s.
 	Cooldown time.Duration
-	// CooldownFunc makes the cooldown grow: it is given how many times the breaker has opened since it was last closed, from 1
-	// on. A result that is not positive means Cooldown. It is called ahead, when the breaker is made and after each opening for the one that may
-	// follow, without any lock held.
+	// CooldownFunc makes the cooldown grow: it is given how many times the breaker has opened since it was last closed,
+	// from 1 on. A result that is not positive means Cooldown. It is called ahead, when the breaker is made and after
+	// each opening for the one that may follow, without any lock held.
 	CooldownFunc func(openings int) time.Duration
 	// Probes is how many calls at a time a half-open breaker lets through. Zero means 1.
 	Probes int
@@ -34,11 +35,12 @@ type BreakerConfig struct {
 	// MaxProbeTime is after how long a probe that has not ended is given up and counts as a failure. It is noticed
 	// at the next call, or when a probe ends. Zero means 1 min; negative means never.
 	MaxProbeTime time.Duration
-	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.FailureIf, and if that is nil too,
-	// all of them. It is never asked about the caller's cancellation, refusals by layers further in, and panics.
+	// FailureIf tells which errors count as failures; the others count neither way. Nil means PipelineConfig.FailureIf,
+	// and if that is nil too, all of them. It is never asked about the caller's cancellation, refusals by layers
+	// further in, and panics.
 	FailureIf func(error) bool
-	// Bus is where the breaker's state changes go: the same as that of its pipelines, whoever listens to them expects. Nil means
-	// events.Default().
+	// Bus is where the breaker's state changes go: the same as that of its pipelines, whoever listens to them expects.
+	// Nil means events.Default().
 	Bus *events.Bus
 }
 

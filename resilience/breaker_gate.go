@@ -104,8 +104,8 @@ func (b *Breaker) String() string {
 	return fmt.Sprintf("circuit breaker %s (%v)", b.cfg.Name, b.State())
 }
 
-// Run calls op if the breaker lets it: the breaker alone, without a pipeline. The error is op's, a *BreakerOpenError, or a *CanceledError when ctx has
-// ended.
+// Run calls op if the breaker lets it: the breaker alone, without a pipeline. The error is op's, a *BreakerOpenError,
+// or a *CanceledError when ctx has ended.
 func (b *Breaker) Run(ctx context.Context, op func(ctx context.Context) error) error {
 	return runAlone(ctx, b, b.place, op)
 }

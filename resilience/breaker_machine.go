@@ -18,9 +18,9 @@ type breakerRules struct {
 	maxProbeTime time.Duration // negative: no limit
 }
 
-// machine is a circuit breaker's state machine: no lock, no clock, no events. Every method that may change the state returns
-// the transition it made, nil if it made none. Readings of the clock that it is given never go back, unless the clock is another
-// one (another synctest bubble); it may forget then, and is never stuck.
+// machine is a circuit breaker's state machine: no lock, no clock, no events. Every method that may change the state
+// returns the transition it made, nil if it made none. Readings of the clock that it is given never go back, unless the
+// clock is another one (another synctest bubble); it may forget then, and is never stuck.
 type machine struct {
 	rules    *breakerRules
 	state    events.State
@@ -63,8 +63,8 @@ func newMachine(rules *breakerRules, window window, now int64) machine {
 	return machine{rules: rules, state: events.StateClosed, gen: 1, since: now, window: window, next: rules.cooldown}
 }
 
-// seen returns the state as it shows at now: an open breaker whose cooldown has passed is half-open, although the transition
-// is made by the next admission.
+// seen returns the state as it shows at now: an open breaker whose cooldown has passed is half-open, although the
+// transition is made by the next admission.
 func (m *machine) seen(now int64) events.State {
 	if m.state == events.StateOpen && cooling(m.until, m.cooldown, now) == 0 {
 		return events.StateHalfOpen
@@ -72,8 +72,8 @@ func (m *machine) seen(now int64) events.State {
 	return m.state
 }
 
-// cooling returns what is left at now of a cooldown that ends at until; 0 if it has passed. If more is left than the whole, the
-// clock is another one, and it has passed, too.
+// cooling returns what is left at now of a cooldown that ends at until; 0 if it has passed. If more is left than the
+// whole, the clock is another one, and it has passed, too.
 func cooling(until int64, cooldown time.Duration, now int64) time.Duration {
 	left := time.Duration(until - now)
 	if left < 0 || left > cooldown {
@@ -125,8 +125,8 @@ const (
 	endedIgnored // neither
 )
 
-// settle counts a call that was admitted in generation gen, at started. late: the state has changed since, or the call was a probe that
-// was given up; it does not count.
+// settle counts a call that was admitted in generation gen, at started. late: the state has changed since, or the call
+// was a probe that was given up; it does not count.
 func (m *machine) settle(gen uint32, started int64, e ending, err error, now int64) (made *transition, late bool) {
 	if gen != m.gen {
 		return nil, true

@@ -135,8 +135,8 @@ func agree(t *testing.T, step int, m *machine, want *model, changes []modelChang
 	}
 }
 
-// PIPE-26, BRK-07: whatever happened, in whatever order of time, a breaker that nobody forced lets probes through some cooldowns and
-// probes' times later, and closes when they succeed.
+// PIPE-26, BRK-07: whatever happened, in whatever order of time, a breaker that nobody forced lets probes through some
+// cooldowns and probes' times later, and closes when they succeed.
 func FuzzBreakerMachineIsNeverStuck(f *testing.F) {
 	f.Add([]byte("\x01\x05\x00\x00\x05\x00\x03\x00\x02\x00\x02\x07\x0f\x00\x01\x05\xff"))
 	f.Fuzz(func(t *testing.T, bytes []byte) {

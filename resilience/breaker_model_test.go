@@ -7,8 +7,8 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// model is a circuit breaker written as plainly as can be: lists of all that happened, and no care for cost. The machine must
-// behave as it does.
+// model is a circuit breaker written as plainly as can be: lists of all that happened, and no care for cost. The
+// machine must behave as it does.
 type model struct {
 	rules    breakerRules
 	width    int64 // of a window's cell

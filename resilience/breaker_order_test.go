@@ -13,8 +13,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// chain checks that transitions follow from each other: the state is the one before's, the number grows by one. Where some were dropped
-// there is a gap, which it counts.
+// chain checks that transitions follow from each other: the state is the one before's, the number grows by one. Where
+// some were dropped there is a gap, which it counts.
 type chain struct {
 	t     *testing.T
 	told  uint64

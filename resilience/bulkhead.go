@@ -10,7 +10,8 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// BulkheadConfig configures a [Bulkhead]. Its zero value, but for the name, lets 100 calls run at once and refuses the next.
+// BulkheadConfig configures a [Bulkhead]. Its zero value, but for the name, lets 100 calls run at once and refuses the
+// next.
 type BulkheadConfig struct {
 	// Name tells the bulkhead apart in telemetry, where it becomes a label. It is required.
 	Name string

@@ -24,8 +24,8 @@ type Call struct {
 // Key returns the key given to DoKey, empty if there was none.
 func (c Call) Key() string { return c.key }
 
-// Attempt returns the number of the attempt that a Retry further out has started, 1 if there is none. A Retry further in may
-// start more.
+// Attempt returns the number of the attempt that a Retry further out has started, 1 if there is none. A Retry further
+// in may start more.
 func (c Call) Attempt() int { return c.attempt }
 
 // observed tells whether somebody listens to what happens in the call.
@@ -153,6 +153,6 @@ func AttemptNumber(ctx context.Context) int {
 	return 1
 }
 
-// numbersRunning counts the attempts that run at present, in the whole process, with a number in their context: only while there is one
-// can a context have a number, so that the first attempts of all other calls need not look for it.
+// numbersRunning counts the attempts that run at present, in the whole process, with a number in their context: only
+// while there is one can a context have a number, so that the first attempts of all other calls need not look for it.
 var numbersRunning atomic.Int64

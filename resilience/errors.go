@@ -36,8 +36,8 @@ func (notReturned) ErrorType() string { return "not_returned" }
 type BreakerOpenError struct {
 	Name  string       // the breaker's
 	State events.State // StateOpen, StateForcedOpen, or StateHalfOpen when all its probes are under way
-	// LastFailure is the failure that opened the breaker, nil if there was none (ForceOpen). It was another call's, so it is not
-	// part of the error's tree.
+	// LastFailure is the failure that opened the breaker, nil if there was none (ForceOpen). It was another call's, so
+	// it is not part of the error's tree.
 	LastFailure error
 
 	until    int64         // the end of the cooldown
@@ -88,8 +88,9 @@ type LimitedError struct {
 	Err    error         // what a gate of one's own said; nil otherwise
 }
 
-// Reject returns the rejection of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown type, since it
-// becomes a metric label: the nearest will do. Another one becomes ReasonShed. retryAfter 0 means not known.
+// Reject returns the rejection of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown
+// type, since it becomes a metric label: the nearest will do. Another one becomes ReasonShed. retryAfter 0 means not
+// known.
 func Reject(reason events.Reason, retryAfter time.Duration) error {
 	if !slices.Contains(events.RejectionReasons(events.TypeCustom), reason) {
 		reason = events.ReasonShed

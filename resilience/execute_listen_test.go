@@ -93,7 +93,8 @@ func TestValuesOfTheCallersContextAreSeenEverywhere(t *testing.T) {
 	})
 }
 
-// PITFALLS 4 and 5: a handler that panics, or asks the breaker and calls through it, changes nothing of what the caller gets.
+// PITFALLS 4 and 5: a handler that panics, or asks the breaker and calls through it, changes nothing of what the caller
+// gets.
 func TestHandlersChangeNothingOfWhatTheCallerGets(t *testing.T) {
 	bus := events.NewBus()
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", ConsecutiveFailures: 1, Bus: bus})

@@ -116,7 +116,8 @@ func (b *builder[T]) almost(l Layer) string {
 	return "; embedding a layer does not make one, see Around"
 }
 
-// sameState tells whether two layers are one gate, or two around one state. Pointers to types without fields may be equal by accident.
+// sameState tells whether two layers are one gate, or two around one state. Pointers to types without fields may be
+// equal by accident.
 func sameState(a, b Layer) bool {
 	if s, ok := a.(stateful); ok {
 		o, ok := b.(stateful)

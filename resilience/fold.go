@@ -120,8 +120,8 @@ func (b *builder[T]) retriesOutside(position int) bool {
 	return false
 }
 
-// counted tells whether the operation's runs may differ from a Retry's turns, so that they have to be counted: another layer
-// starts runs, too, or an attempt may end before the operation has run.
+// counted tells whether the operation's runs may differ from a Retry's turns, so that they have to be counted: another
+// layer starts runs, too, or an attempt may end before the operation has run.
 func (b *builder[T]) counted() bool {
 	retries, limited := 0, false
 	for _, l := range b.cfg.Layers {

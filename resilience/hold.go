@@ -73,8 +73,9 @@ func (c Call) releaser() func(error) {
 	return func(err error) { once.Do(func() { c.release(0, err) }) }
 }
 
-// holdTiming is a Timeout in a pipeline that holds its values. Outside of every Retry its limit goes on after the call's return until the
-// value is released. Inside a Retry it covers the attempt alone: once there is a value, it is lifted.
+// holdTiming is a Timeout in a pipeline that holds its values. Outside of every Retry its limit goes on after the
+// call's return until the value is released. Inside a Retry it covers the attempt alone: once there is a value, it is
+// lifted.
 func holdTiming[T any](b *builder[T], l *timing, next Next[T]) Next[T] {
 	attempt := b.retriesOutside(l.position)
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {

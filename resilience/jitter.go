@@ -40,8 +40,8 @@ type delayer struct {
 	rand    func() float64
 }
 
-// next returns the delay before the n-th retry. It is at least 0 and at most the cap, and draws do not pile up on the cap: a
-// range that reaches beyond it is cut, not what is drawn from it.
+// next returns the delay before the n-th retry. It is at least 0 and at most the cap, and draws do not pile up on the
+// cap: a range that reaches beyond it is cut, not what is drawn from it.
 func (d *delayer) next(n int, previous time.Duration) time.Duration {
 	if d.jitter == JitterDecorrelated {
 		base, high := d.curve(1, 0), d.cap

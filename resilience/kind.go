@@ -51,9 +51,10 @@ func (k Kind) HTTPStatus() int {
 	return 500
 }
 
-// KindOf says what an error means. The first error in its tree, in pre-order, that knows decides: those of this package, and any with
-// a method Transient() bool. [ErrClosed] is KindUnavailable: the process is about to end, another one answers. A context.DeadlineExceeded that no pipeline marked as the caller's is the
-// dependency's: KindUnavailable; an unmarked context.Canceled is KindUnhandled. Of the rest, what [IsTransient] lists is KindUnavailable.
+// KindOf says what an error means. The first error in its tree, in pre-order, that knows decides: those of this
+// package, and any with a method Transient() bool. [ErrClosed] is KindUnavailable: the process is about to end, another
+// one answers. A context.DeadlineExceeded that no pipeline marked as the caller's is the dependency's: KindUnavailable;
+// an unmarked context.Canceled is KindUnhandled. Of the rest, what [IsTransient] lists is KindUnavailable.
 func KindOf(err error) Kind {
 	if err == nil {
 		return KindOK

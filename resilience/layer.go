@@ -9,7 +9,8 @@ import (
 // Operation is what a pipeline runs: the caller's function. It should return soon after its context is done.
 type Operation[T any] func(ctx context.Context) (T, error)
 
-// Layer is one link of a pipeline. A layer of one's own also implements [Gate] or [TypedLayer]; for the rest there is [Around].
+// Layer is one link of a pipeline. A layer of one's own also implements [Gate] or [TypedLayer]; for the rest there is
+// [Around].
 type Layer interface {
 	LayerInfo() LayerInfo
 }
@@ -31,13 +32,13 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Gate is a layer that admits or rejects a call and learns how the admitted ones end: breakers and limiters are gates. Its
-// methods are called concurrently. For each Permit that Admit returned, Settle is called exactly once, also when the operation panics or
-// ends its goroutine.
+// Gate is a layer that admits or rejects a call and learns how the admitted ones end: breakers and limiters are gates.
+// Its methods are called concurrently. For each Permit that Admit returned, Settle is called exactly once, also when
+// the operation panics or ends its goroutine.
 type Gate interface {
 	Layer
-	// Admit returns a permit, or rejects with an error made by [Reject]; another error becomes a *LimitedError that wraps it. It may wait, until
-	// ctx is done; then it returns ctx.Err().
+	// Admit returns a permit, or rejects with an error made by [Reject]; another error becomes a *LimitedError that
+	// wraps it. It may wait, until ctx is done; then it returns ctx.Err().
 	Admit(ctx context.Context, call Call) (Permit, error)
 	// Settle gets the context and the call that Admit got. The context may be done.
 	Settle(ctx context.Context, call Call, permit Permit, outcome Outcome)
@@ -81,14 +82,15 @@ func (k OutcomeKind) String() string {
 	return "OutcomeKind(invalid)"
 }
 
-// Next is the rest of a pipeline, as a layer sees it. It returns the error of the operation or of a layer further in, an error that Classify calls
-// a success included; with a failing value (see PipelineConfig.Classify) it returns the value and what Classify said of it: a layer
-// that hands both on unchanged gives the caller the value with a nil error, one that returns the zero value with it gives
-// the caller the error.
+// Next is the rest of a pipeline, as a layer sees it. It returns the error of the operation or of a layer further in,
+// an error that Classify calls a success included; with a failing value (see PipelineConfig.Classify) it returns the
+// value and what Classify said of it: a layer that hands both on unchanged gives the caller the value with a nil error,
+// one that returns the zero value with it gives the caller the error.
 type Next[T any] func(ctx context.Context, call Call, op Operation[T]) (T, error)
 
-// TypedLayer is a layer that changes the flow: it may call next not at all, once, or several times, one after another; what an
-// earlier call of next returned is superseded by the next, and the layer gets rid of it. Wrap is called once, when the pipeline is built.
+// TypedLayer is a layer that changes the flow: it may call next not at all, once, or several times, one after another;
+// what an earlier call of next returned is superseded by the next, and the layer gets rid of it. Wrap is called once,
+// when the pipeline is built.
 type TypedLayer[T any] interface {
 	Layer
 	Wrap(next Next[T]) Next[T]

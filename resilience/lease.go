@@ -15,12 +15,13 @@ type Lease struct {
 	settled atomic.Bool
 }
 
-// Release tells how the call ended: nil is a success. The first Release counts; later ones do nothing. An error after the context given to
-// Acquire has ended is the caller's cancellation. To defer it, use Done: the arguments of a deferred Release are evaluated too early.
+// Release tells how the call ended: nil is a success. The first Release counts; later ones do nothing. An error after
+// the context given to Acquire has ended is the caller's cancellation. To defer it, use Done: the arguments of a
+// deferred Release are evaluated too early.
 func (l *Lease) Release(err error) { l.settle(outcomeOf(l.ctx, err)) }
 
-// Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and goes on; a
-// runtime.Goexit cannot be told from a return.
+// Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and
+// goes on; a runtime.Goexit cannot be told from a return.
 //
 //	func pay(ctx context.Context) (err error) {
 //		lease, err := breaker.Acquire(ctx)
@@ -57,8 +58,8 @@ func acquire(ctx context.Context, gate Gate, at place) (*Lease, error) {
 	return &Lease{ctx: ctx, gate: gate, call: call, permit: permit}, nil
 }
 
-// runAlone runs op through one gate. Where that is done inside of a pipeline, in an Around, op's error has the pipeline's marks, and keeps
-// them.
+// runAlone runs op through one gate. Where that is done inside of a pipeline, in an Around, op's error has the
+// pipeline's marks, and keeps them.
 func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Context) error) (err error) {
 	if at.bus == nil {
 		return errNotMade(gate)

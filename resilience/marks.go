@@ -7,8 +7,8 @@ import (
 	"github.com/telltale-go/telltale/internal/stop"
 )
 
-// Permanent marks an operation's error as one that no further attempt can mend: every enclosing Retry ends with it. The text
-// stays err's, errors.Is and errors.As find err, and breakers count it as any failure. Permanent(nil) is nil.
+// Permanent marks an operation's error as one that no further attempt can mend: every enclosing Retry ends with it. The
+// text stays err's, errors.Is and errors.As find err, and breakers count it as any failure. Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -16,8 +16,9 @@ func Permanent(err error) error {
 	return &stop.Error{Err: err, Reason: events.ReasonPermanent}
 }
 
-// RetryAfter adds to an operation's error when the peer wants to be asked again; a Retry waits at least that long, up to its
-// MaxDelay. d <= 0 adds nothing. Any error with a method RetryAfter() time.Duration is heard alike. RetryAfter(nil, d) is nil.
+// RetryAfter adds to an operation's error when the peer wants to be asked again; a Retry waits at least that long, up
+// to its MaxDelay. d <= 0 adds nothing. Any error with a method RetryAfter() time.Duration is heard alike.
+// RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil || d <= 0 {
 		return err

@@ -9,9 +9,9 @@ import (
 
 const oneOffName = "one_off"
 
-// Do runs op through layers that are put together for this call alone; what they share with other calls are the breakers and
-// bulkheads among them. It is for the odd call: a [Pipeline] is built once, checks its options once, and has a name in
-// telemetry, where all calls of Do and Run share the name "one_off".
+// Do runs op through layers that are put together for this call alone; what they share with other calls are the
+// breakers and bulkheads among them. It is for the odd call: a [Pipeline] is built once, checks its options once, and
+// has a name in telemetry, where all calls of Do and Run share the name "one_off".
 func Do[T any](ctx context.Context, op Operation[T], layers ...Layer) (T, error) {
 	f, err := fold(PipelineConfig[T]{Name: oneOffName, Layers: layers}, sharedSource(oneOffName))
 	if err != nil {
@@ -66,7 +66,8 @@ func sharedSource(name string) *events.Source {
 	return s
 }
 
-// layerSource returns the source of a layer of a pipeline. Where pipelines share one, it is the one that stands for its type.
+// layerSource returns the source of a layer of a pipeline. Where pipelines share one, it is the one that stands for its
+// type.
 func layerSource(pipeline *events.Source, shared bool, position int, typ string) *events.Source {
 	layers := pipeline.Layers()
 	if !shared {

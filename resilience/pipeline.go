@@ -10,29 +10,32 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// PipelineConfig configures a [Pipeline]. Changing it, or its slice of layers, after the pipeline was built changes nothing.
+// PipelineConfig configures a [Pipeline]. Changing it, or its slice of layers, after the pipeline was built changes
+// nothing.
 type PipelineConfig[T any] struct {
 	// Name tells the pipeline apart in telemetry, where it becomes a label. It is required.
 	Name string
 	// Layers, the outermost first. None: the operation runs once, and its errors and events are those of a pipeline.
 	Layers []Layer
-	// Classify judges what the operation returned, once, for all layers and for telemetry: nil leaves it as it is (an error is a
-	// failure, a value a success), an error is the failure they see, and NoFailure makes an error a success. So a value can be
-	// a failure (a 503 response) and an error none (sql.ErrNoRows). The caller gets what the operation returned either way; an
-	// operation that wants its caller to get an error for a value returns that error itself. It is called concurrently.
+	// Classify judges what the operation returned, once, for all layers and for telemetry: nil leaves it as it is (an
+	// error is a failure, a value a success), an error is the failure they see, and NoFailure makes an error a success.
+	// So a value can be a failure (a 503 response) and an error none (sql.ErrNoRows). The caller gets what the
+	// operation returned either way; an operation that wants its caller to get an error for a value returns that error
+	// itself. It is called concurrently.
 	Classify func(T, error) error
-	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed. An error is published and
-	// changes nothing.
+	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed.
+	// An error is published and changes nothing.
 	Discard func(T) error
 	// RetryIf is the default of Retry.If: which failures are retried.
 	RetryIf func(error) bool
-	// FailureIf is the default of BreakerConfig.FailureIf: which failures count against the dependency. It is another question than RetryIf: what must not be
-	// repeated may well be the dependency's fault.
+	// FailureIf is the default of BreakerConfig.FailureIf: which failures count against the dependency. It is another
+	// question than RetryIf: what must not be repeated may well be the dependency's fault.
 	FailureIf func(error) bool
-	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value so that release is
-	// called when the value is done with; until then the bulkheads keep its permit and the contexts live. A Timeout
-	// inside a Retry covers the attempt only; one outside goes on until the release. release may be called several times; the first
-	// counts, and its error is the outcome that the gates learn. Where no layer has anything to release, Hold is not called.
+	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value
+	// so that release is called when the value is done with; until then the bulkheads keep its permit and the contexts
+	// live. A Timeout inside a Retry covers the attempt only; one outside goes on until the release. release may be
+	// called several times; the first counts, and its error is the outcome that the gates learn. Where no layer has
+	// anything to release, Hold is not called.
 	Hold func(value T, release func(error)) T
 	// JudgeOnReturn: with Hold, breakers learn the outcome when the operation returns and not at the release.
 	JudgeOnReturn bool
@@ -88,8 +91,8 @@ const passThroughName = "pass_through"
 
 // Do runs op through the layers and returns what it returned, or the error of the layer that decided.
 //
-// When ctx ends before there is a result, the error is a *CanceledError; if it has ended already, op does not run. A panic of op
-// reaches the caller, unless RecoverPanics is set. After Close the error is ErrClosed.
+// When ctx ends before there is a result, the error is a *CanceledError; if it has ended already, op does not run. A
+// panic of op reaches the caller, unless RecoverPanics is set. After Close the error is ErrClosed.
 func (p *Pipeline[T]) Do(ctx context.Context, op Operation[T]) (T, error) {
 	return p.do(ctx, Call{attempt: 1}, op)
 }
@@ -140,9 +143,9 @@ func (p *Pipeline[T]) Describe() Description {
 	return f.description.clone()
 }
 
-// Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers; what the
-// pipeline shares with others stays usable. It waits, until ctx is done, for the goroutines that the pipeline started:
-// no layer of this version starts any. Closing again does nothing.
+// Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers;
+// what the pipeline shares with others stays usable. It waits, until ctx is done, for the goroutines that the pipeline
+// started: no layer of this version starts any. Closing again does nothing.
 func (p *Pipeline[T]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	f := p.folded.Load()

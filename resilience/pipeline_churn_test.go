@@ -13,7 +13,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// BUS-04, BUS-08, PIPE-13: calls that end in every way, while observers come and go, some of which panic or end their goroutine.
+// BUS-04, BUS-08, PIPE-13: calls that end in every way, while observers come and go, some of which panic or end their
+// goroutine.
 func TestNothingIsLostWhileObserversComeAndGo(t *testing.T) {
 	bus := events.NewBus()
 	gate := &counting{}

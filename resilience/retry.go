@@ -15,8 +15,8 @@ const Unlimited = -1
 // KeepDelay, returned by Retry.Delay, leaves the delay as it is. So does every negative duration.
 const KeepDelay time.Duration = -1
 
-// Retry is a layer that runs what is inside it again when it fails. Its zero value makes three attempts in all with exponential
-// backoff and jitter. It keeps nothing between calls.
+// Retry is a layer that runs what is inside it again when it fails. Its zero value makes three attempts in all with
+// exponential backoff and jitter. It keeps nothing between calls.
 //
 // A failure does not prove that the operation had no effect: retry what may safely run twice, or see [IsNotProcessed].
 type Retry struct {
@@ -32,15 +32,17 @@ type Retry struct {
 	MaxDelay time.Duration
 	// Delay overrides the delay, which it finds in FailedAttempt.Delay; KeepDelay keeps it. MaxDelay caps the result.
 	Delay func(FailedAttempt) time.Duration
-	// If decides alone which failures are retried. It is never shown the caller's cancellation, a panic, an error marked
-	// with Permanent, or a refusal by a layer of ours. Nil means PipelineConfig.RetryIf, and if that is nil too, every failure.
+	// If decides alone which failures are retried. It is never shown the caller's cancellation, a panic, an error
+	// marked with Permanent, or a refusal by a layer of ours. Nil means PipelineConfig.RetryIf, and if that is nil too,
+	// every failure.
 	If func(error) bool
 	// OnRetry is called before each wait, with the final delay. Returning false ends the retry with the last outcome.
 	OnRetry func(ctx context.Context, failed FailedAttempt) bool
-	// RetryRejections also retries when a circuit breaker further in refuses, after what is left of its cooldown. A turn that is refused
-	// counts toward MaxAttempts. Refusals by limiters are never retried.
+	// RetryRejections also retries when a circuit breaker further in refuses, after what is left of its cooldown. A
+	// turn that is refused counts toward MaxAttempts. Refusals by limiters are never retried.
 	RetryRejections bool
-	// StopOnLongHint ends the retry when the peer asks for a longer wait than MaxDelay, instead of retrying earlier than it asked.
+	// StopOnLongHint ends the retry when the peer asks for a longer wait than MaxDelay, instead of retrying earlier
+	// than it asked.
 	StopOnLongHint bool
 	// IgnoreDeadline waits even when the context's deadline comes before the next attempt. By default the retry then stops
 	// at once with the last outcome.

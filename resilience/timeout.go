@@ -7,8 +7,9 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// Timeout is a layer that ends the context of what is inside it after a while. Outside a Retry it limits the whole call, inside it
-// each attempt. It is cooperative: the call returns when the operation does. It keeps nothing between calls.
+// Timeout is a layer that ends the context of what is inside it after a while. Outside a Retry it limits the whole
+// call, inside it each attempt. It is cooperative: the call returns when the operation does. It keeps nothing between
+// calls.
 type Timeout struct {
 	// Name tells the layer apart in telemetry; empty means "timeout".
 	Name string

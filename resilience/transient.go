@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// IsTransient tells whether a failed call is worth repeating, if the operation is idempotent: timeouts, refused or reset
-// connections, an unexpected EOF, temporary DNS failures, the statuses 408, 429, 502, 503 and 504 (of errors with a
-// method HTTPStatusCode or StatusCode() int), gRPC's UNAVAILABLE (of errors with gRPC's GRPCStatus method), refusals of our own, and errors
-// that say so themselves (Transient() bool). The call may have had an effect all the same: for operations that must not run twice see
-// [IsNotProcessed].
+// IsTransient tells whether a failed call is worth repeating, if the operation is idempotent: timeouts, refused or
+// reset connections, an unexpected EOF, temporary DNS failures, the statuses 408, 429, 502, 503 and 504 (of errors with
+// a method HTTPStatusCode or StatusCode() int), gRPC's UNAVAILABLE (of errors with gRPC's GRPCStatus method), refusals
+// of our own, and errors that say so themselves (Transient() bool). The call may have had an effect all the same: for
+// operations that must not run twice see [IsNotProcessed].
 func IsTransient(err error) bool { return KindOf(err).Transient() }
 
-// IsNotProcessed tells whether a failed call surely was not executed by the peer, so that even one that is not idempotent may be
-// repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, and refusals of our own. An
-// error that joins several was not processed if none of them was.
+// IsNotProcessed tells whether a failed call surely was not executed by the peer, so that even one that is not
+// idempotent may be repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, and refusals of
+// our own. An error that joins several was not processed if none of them was.
 func IsNotProcessed(err error) bool {
 	switch e := err.(type) {
 	case nil, *PanicError:
@@ -104,8 +104,8 @@ func isRefusedStream(err error) bool {
 	return ok && as.As(&e) && e.Code == refusedStream
 }
 
-// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here. It looks at err itself, not at what it
-// wraps.
+// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here. It looks at err
+// itself, not at what it wraps.
 func isGRPCUnavailable(err error) bool {
 	m := reflect.ValueOf(err).MethodByName("GRPCStatus")
 	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// NoFailure, returned by PipelineConfig.Classify, says that the operation's error is no failure: the layers and telemetry see a success. The
-// caller gets the error.
+// NoFailure, returned by PipelineConfig.Classify, says that the operation's error is no failure: the layers and
+// telemetry see a success. The caller gets the error.
 //
 //lint:ignore ST1012 it is a judgement, no error that anybody gets
 var NoFailure = errors.New("resilience: no failure")

@@ -33,8 +33,8 @@ func (w *window) add(now int64, failed bool) {
 	}
 }
 
-// roll forgets what is too old at now. A clock that goes back by more than a cell is another clock (another synctest bubble):
-// everything is forgotten.
+// roll forgets what is too old at now. A clock that goes back by more than a cell is another clock (another synctest
+// bubble): everything is forgotten.
 func (w *window) roll(now int64) {
 	epoch := floorDiv(now, w.width)
 	ahead := epoch - w.epoch

@@ -31,7 +31,8 @@ var incident = []phase{
 	{name: "recovery", lasts: 6 * time.Second, behavior: behavior{Latency: 15 * time.Millisecond, Spread: 20 * time.Millisecond}},
 }
 
-// playIncident drives the service through its phases while the clients send their load. It returns when every call has ended.
+// playIncident drives the service through its phases while the clients send their load. It returns when every call has
+// ended.
 func playIncident(ctx context.Context, o options, out io.Writer, began time.Time, service *pricing, clients []*client) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loads are the clients' calls: each client sends at the same fixed rate, whether or not earlier calls have ended. A client that was
-// held up catches up, so that all of them send the same number.
+// loads are the clients' calls: each client sends at the same fixed rate, whether or not earlier calls have ended. A
+// client that was held up catches up, so that all of them send the same number.
 type loads struct {
 	running sync.WaitGroup // senders and their calls
 	stop    chan struct{}

@@ -1,8 +1,9 @@
-// Command demo is the main job on real traffic: two clients send the same load to a pricing service, a separate process, while it goes
-// through a scripted incident. One is a bare http.Client, the other has a Telltale pipeline as its transport.
+// Command demo is the main job on real traffic: two clients send the same load to a pricing service, a separate
+// process, while it goes through a scripted incident. One is a bare http.Client, the other has a Telltale pipeline as
+// its transport.
 //
-// It ends by itself within a minute. Exit status: 0 when the incident was played to its end, 1 when something broke, 2 for wrong
-// usage or an occupied port, 130 when interrupted.
+// It ends by itself within a minute. Exit status: 0 when the incident was played to its end, 1 when something broke, 2
+// for wrong usage or an occupied port, 130 when interrupted.
 package main
 
 import (

@@ -25,8 +25,8 @@ const (
 	protocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL"
 )
 
-// providers are OpenTelemetry's. Spans always stay in memory, for the tree that the demo prints; when OTEL_EXPORTER_OTLP_ENDPOINT
-// is set, they and the metrics are exported there, too.
+// providers are OpenTelemetry's. Spans always stay in memory, for the tree that the demo prints; when
+// OTEL_EXPORTER_OTLP_ENDPOINT is set, they and the metrics are exported there, too.
 type providers struct {
 	traces      trace.TracerProvider
 	metrics     metric.MeterProvider

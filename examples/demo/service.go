@@ -19,8 +19,8 @@ const (
 	clientHeader = "X-Demo-Client"
 )
 
-// servePricing is the pricing service: what the process does when it is started in that role. It ends when its standard input does, so that it
-// cannot outlive the demo, however that ends.
+// servePricing is the pricing service: what the process does when it is started in that role. It ends when its standard
+// input does, so that it cannot outlive the demo, however that ends.
 func servePricing(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	address := "127.0.0.1:0"
 	if len(args) > 0 {

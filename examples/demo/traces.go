@@ -12,8 +12,8 @@ import (
 // maxTraces is how many unfinished traces are kept at most.
 const maxTraces = 4096
 
-// traces is a span processor that keeps, of all traces, the one most worth showing: a call that was mended by a retry. The others are kept until their
-// root ends.
+// traces is a span processor that keeps, of all traces, the one most worth showing: a call that was mended by a retry.
+// The others are kept until their root ends.
 type traces struct {
 	mu   sync.Mutex // guards what follows
 	open map[trace.TraceID][]sdktrace.ReadOnlySpan
@@ -59,8 +59,8 @@ func (t *traces) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// rank tells how much a trace has to show: successes after failed attempts before failures, two or three attempts before more, a 503 and a timeout
-// before one of them.
+// rank tells how much a trace has to show: successes after failed attempts before failures, two or three attempts
+// before more, a 503 and a timeout before one of them.
 func rank(root sdktrace.ReadOnlySpan, spans []sdktrace.ReadOnlySpan) int {
 	attempts := attributeOf(root, "resilience.execution.attempts").AsInt64()
 	if attempts < 2 {

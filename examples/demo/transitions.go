@@ -11,7 +11,8 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// transitions keeps what the breakers did, and how many calls they refused. It is what a subscriber of one's own looks like.
+// transitions keeps what the breakers did, and how many calls they refused. It is what a subscriber of one's own looks
+// like.
 type transitions struct {
 	began    time.Time
 	stop     func()

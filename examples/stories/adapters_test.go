@@ -17,8 +17,8 @@ import (
 	"github.com/telltale-go/telltale/slogres"
 )
 
-// The team of the service writes pipelines; who runs it opts into metrics with one line in main. It may come before or after the
-// pipelines are made. With a zero Config the metrics are in Prometheus's default registry.
+// The team of the service writes pipelines; who runs it opts into metrics with one line in main. It may come before or
+// after the pipelines are made. With a zero Config the metrics are in Prometheus's default registry.
 func Example_prometheusInMain() {
 	registry := prometheus.NewRegistry()
 	defer promres.MustAttach(events.Default(), promres.Config{Registerer: registry})()
@@ -74,8 +74,8 @@ func Example_openTelemetryInMain() {
 	// maps.get Unset child of the call: false
 }
 
-// The same as log records. With a zero Config they go to slog's default handler. A call that a retry healed is no more than DEBUG; one
-// that failed is one WARN, whatever its attempts did.
+// The same as log records. With a zero Config they go to slog's default handler. A call that a retry healed is no more
+// than DEBUG; one that failed is one WARN, whatever its attempts did.
 func Example_slogInMain() {
 	ctx := context.Background()
 	few := map[string]bool{slog.LevelKey: true, slog.MessageKey: true, events.KeyPipelineName: true, events.KeyLayerName: true, events.KeyReason: true}

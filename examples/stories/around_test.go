@@ -12,8 +12,8 @@ var errUnauthorized = errors.New("token expired")
 
 type tokenKey struct{}
 
-// Tokens expire. A layer without a type renews the token once and calls again; it is the same for every pipeline that talks to this
-// API, whatever it returns. It stands inside the retry: a renewed token is no attempt of its own.
+// Tokens expire. A layer without a type renews the token once and calls again; it is the same for every pipeline that
+// talks to this API, whatever it returns. It stands inside the retry: a renewed token is no attempt of its own.
 func Example_around() {
 	ctx := context.Background()
 	token := "old"

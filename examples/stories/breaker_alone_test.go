@@ -27,8 +27,9 @@ func Example_breakerAlone() {
 	// 2 calls arrived
 }
 
-// A call begins in one function and ends in another, as with a message that is acknowledged later: the breaker is asked in two
-// steps. Done is for defer: it reads err when the work is over; in `defer lease.Release(err)` it would still be nil.
+// A call begins in one function and ends in another, as with a message that is acknowledged later: the breaker is asked
+// in two steps. Done is for defer: it reads err when the work is over; in `defer lease.Release(err)` it would still be
+// nil.
 func Example_twoSteps() {
 	ctx := context.Background()
 	queue := resilience.MustBreaker(resilience.BreakerConfig{Name: "queue", ConsecutiveFailures: 1})

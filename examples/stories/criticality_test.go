@@ -8,8 +8,9 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Several criticalities, one breaker: checkout, search and the nightly export use the same database. Each has the patience and the share of
-// the connections that it deserves, but they agree on whether the database is ill: whoever sees it protects all.
+// Several criticalities, one breaker: checkout, search and the nightly export use the same database. Each has the
+// patience and the share of the connections that it deserves, but they agree on whether the database is ill: whoever
+// sees it protects all.
 func Example_criticalitiesSharingOneBreaker() {
 	ctx := context.Background()
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "shop-db", ConsecutiveFailures: 5})

@@ -10,8 +10,9 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Bounded-deadline retry: a request handler has two seconds left, the next attempt is due in a minute. The retry does not
-// sleep into the deadline: it stops at once, with the failure that the dependency gave, and there is time to answer something else.
+// Bounded-deadline retry: a request handler has two seconds left, the next attempt is due in a minute. The retry does
+// not sleep into the deadline: it stops at once, with the failure that the dependency gave, and there is time to answer
+// something else.
 func Example_boundedDeadlineRetry() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -16,8 +16,8 @@ type flight[T any] struct {
 	joined int
 }
 
-// together runs the calls of one key that overlap as one. It is as simple as a story can be: the first caller's cancellation and
-// panic are everybody's, and a follower waits for as long as it takes.
+// together runs the calls of one key that overlap as one. It is as simple as a story can be: the first caller's
+// cancellation and panic are everybody's, and a follower waits for as long as it takes.
 type together[T any] struct {
 	mu      sync.Mutex // guards flights
 	flights map[string]*flight[T]
@@ -59,8 +59,8 @@ func (t *together[T]) joined(key string) int {
 	return 0
 }
 
-// Burst dedupe: a cache entry expires and a hundred requests want to fill it at the same moment. They share one call, and with it
-// one permit, one retry and one answer, because the layer that joins them is outermost.
+// Burst dedupe: a cache entry expires and a hundred requests want to fill it at the same moment. They share one call,
+// and with it one permit, one retry and one answer, because the layer that joins them is outermost.
 func Example_burstDedupe() {
 	ctx := context.Background()
 	one := &together[string]{flights: map[string]*flight[string]{}}

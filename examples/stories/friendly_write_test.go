@@ -8,9 +8,10 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Backend-friendly write: a document store that is in trouble needs air more than we need our writes. The breaker stands outside the
-// retry and counts whole calls: once two writes have failed with all their attempts, nothing is sent until the cooldown has
-// passed. Until then up to two times three attempts get through; inside the retry the breaker would open after two.
+// Backend-friendly write: a document store that is in trouble needs air more than we need our writes. The breaker
+// stands outside the retry and counts whole calls: once two writes have failed with all their attempts, nothing is sent
+// until the cooldown has passed. Until then up to two times three attempts get through; inside the retry the breaker
+// would open after two.
 func Example_backendFriendlyWrite() {
 	ctx := context.Background()
 	store := &remote{down: always}

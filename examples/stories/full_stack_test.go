@@ -8,8 +8,9 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// The canonical full stack: who does not know better takes all layers in this order. What is outside sees whole calls, what is
-// inside each attempt: room for the call, its time, repetition, then, for each attempt, the breaker and the attempt's time.
+// The canonical full stack: who does not know better takes all layers in this order. What is outside sees whole calls,
+// what is inside each attempt: room for the call, its time, repetition, then, for each attempt, the breaker and the
+// attempt's time.
 func Example_canonicalFullStack() {
 	ctx := context.Background()
 	accounts := resilience.MustPipeline(resilience.PipelineConfig[string]{

@@ -10,8 +10,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// quota lets so many calls through and no more, such as a day's worth of a paid API. Calls that did not reach the peer are given
-// back.
+// quota lets so many calls through and no more, such as a day's worth of a paid API. Calls that did not reach the peer
+// are given back.
 type quota struct{ left atomic.Int64 }
 
 func (q *quota) LayerInfo() resilience.LayerInfo {
@@ -32,8 +32,8 @@ func (q *quota) Settle(_ context.Context, _ resilience.Call, _ resilience.Permit
 	}
 }
 
-// A paid API counts calls. A gate of one's own is 15 lines, and any pipeline takes it; its refusals are events and metrics like those
-// of the gates that come with the library.
+// A paid API counts calls. A gate of one's own is 15 lines, and any pipeline takes it; its refusals are events and
+// metrics like those of the gates that come with the library.
 func Example_customGate() {
 	ctx := context.Background()
 	paid := &quota{}

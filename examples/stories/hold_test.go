@@ -17,8 +17,8 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// A backup server takes two streams at a time. The call that opens a stream is over in a moment, the stream goes on: with Hold the bulkhead
-// keeps the permit, and the timeout the context, until the stream is closed.
+// A backup server takes two streams at a time. The call that opens a stream is over in a moment, the stream goes on:
+// with Hold the bulkhead keeps the permit, and the timeout the context, until the stream is closed.
 func Example_streamThatHoldsItsPermit() {
 	ctx := context.Background()
 	streams := resilience.MustPipeline(resilience.PipelineConfig[*stream]{

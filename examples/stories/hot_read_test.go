@@ -9,9 +9,10 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Fail-fast hot read: every page asks for recommendations, thousands of times a second, and a page without them is still a page.
-// Nothing waits and nothing is repeated: a short timeout, a bulkhead so that a slow service cannot hold all the memory, and a
-// breaker so that a dead one costs nothing. What the page shows instead is decided where the error arrives.
+// Fail-fast hot read: every page asks for recommendations, thousands of times a second, and a page without them is
+// still a page. Nothing waits and nothing is repeated: a short timeout, a bulkhead so that a slow service cannot hold
+// all the memory, and a breaker so that a dead one costs nothing. What the page shows instead is decided where the
+// error arrives.
 func Example_failFastHotRead() {
 	ctx := context.Background()
 	service := &remote{down: always}

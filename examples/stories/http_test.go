@@ -11,9 +11,9 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// A partner's API answers 503 while it deploys. The client is an http.Client as before; its transport sends again what may be
-// sent again: a PUT, and a POST whose Idempotency-Key tells the partner that it is the same order. A POST without one is sent once, and
-// its 503 is a response like any other.
+// A partner's API answers 503 while it deploys. The client is an http.Client as before; its transport sends again what
+// may be sent again: a PUT, and a POST whose Idempotency-Key tells the partner that it is the same order. A POST
+// without one is sent once, and its 503 is a response like any other.
 func Example_httpClient() {
 	deploying := 0
 	partner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,8 +68,8 @@ func Example_httpClient() {
 	// -> 503
 }
 
-// The partner is down for good: its breaker opens, and from then on nothing is sent. An http.Client wraps what its transport
-// returns; the kind is found through it, for the answer to one's own caller.
+// The partner is down for good: its breaker opens, and from then on nothing is sent. An http.Client wraps what its
+// transport returns; the kind is found through it, for the answer to one's own caller.
 func Example_httpBreaker() {
 	partner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)

@@ -47,8 +47,8 @@ func Example_listenBuffered() {
 	// Output: tax: closed -> open (consecutive), 2 of 2 calls failed
 }
 
-// A team wants one line a call that says how it ended and what decided. Calls are intervals: the observer sees the beginning,
-// where it may derive the operation's context, and returns what is to be done at the end.
+// A team wants one line a call that says how it ended and what decided. Calls are intervals: the observer sees the
+// beginning, where it may derive the operation's context, and returns what is to be done at the end.
 func Example_listenToCalls() {
 	ctx := context.Background()
 	bus := events.NewBus() // a bus of one's own: nothing else is heard

@@ -10,9 +10,9 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Conservative mutation: money is moved, which must not happen twice, and the peer knows no idempotency key. Only what surely
-// never arrived is repeated: a connection that could not be made is, one that broke in the middle is not. The predicate is the retry's alone:
-// as the pipeline's If it would also hide every other failure from the breaker.
+// Conservative mutation: money is moved, which must not happen twice, and the peer knows no idempotency key. Only what
+// surely never arrived is repeated: a connection that could not be made is, one that broke in the middle is not. The
+// predicate is the retry's alone: as the pipeline's If it would also hide every other failure from the breaker.
 func Example_conservativeMutation() {
 	ctx := context.Background()
 	bank := resilience.MustBreaker(resilience.BreakerConfig{Name: "bank"})

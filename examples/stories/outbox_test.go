@@ -11,8 +11,9 @@ import (
 
 var errMalformed = errors.New("malformed message")
 
-// Outbox delivery: messages wait in a table and must arrive, however long it takes. Many attempts, delays that grow up to a cap,
-// the peer's own wish when to come back, and an error that no attempt can mend ends it: such a message goes to the dead letters.
+// Outbox delivery: messages wait in a table and must arrive, however long it takes. Many attempts, delays that grow up
+// to a cap, the peer's own wish when to come back, and an error that no attempt can mend ends it: such a message goes
+// to the dead letters.
 func Example_outboxDelivery() {
 	ctx := context.Background()
 	deliver := resilience.MustPipeline(resilience.PipelineConfig[struct{}]{

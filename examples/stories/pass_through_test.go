@@ -11,8 +11,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Mapping-only pass-through: the dependency is in the same process, so nothing is repeated and nothing refused, but the handler
-// answers in the same terms as everywhere: the kind of an error is the status.
+// Mapping-only pass-through: the dependency is in the same process, so nothing is repeated and nothing refused, but the
+// handler answers in the same terms as everywhere: the kind of an error is the status.
 func Example_mappingOnlyPassThrough() {
 	local := resilience.PassThrough[string]()
 	handle := func(ctx context.Context, failure error) {
@@ -44,8 +44,8 @@ func Example_mappingOnlyPassThrough() {
 	// 500 unhandled worth repeating: false
 }
 
-// Bypass: a client library is resilient by default, and a caller that already retries further out asks it not to be. The library
-// takes a pipeline a call; nil means its own. An operator switches a single layer off by its value.
+// Bypass: a client library is resilient by default, and a caller that already retries further out asks it not to be.
+// The library takes a pipeline a call; nil means its own. An operator switches a single layer off by its value.
 func Example_bypass() {
 	ctx := context.Background()
 	own := resilience.MustPipeline(resilience.PipelineConfig[string]{

@@ -8,9 +8,10 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// Restart-tolerant call: a nightly job asks a service that is restarted now and then. It has time. The breaker stands inside the
-// retry, so that it opens at the second failure; RetryRejections waits until it lets a probe through instead of giving up. A turn that the
-// breaker refuses counts as an attempt: MaxAttempts has to leave room for them, and MaxDelay must not be below the cooldown.
+// Restart-tolerant call: a nightly job asks a service that is restarted now and then. It has time. The breaker stands
+// inside the retry, so that it opens at the second failure; RetryRejections waits until it lets a probe through instead
+// of giving up. A turn that the breaker refuses counts as an attempt: MaxAttempts has to leave room for them, and
+// MaxDelay must not be below the cooldown.
 func Example_restartTolerantCall() {
 	ctx := context.Background()
 	service := &remote{down: 3} // it is being restarted

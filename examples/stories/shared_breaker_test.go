@@ -13,8 +13,8 @@ type user struct{ Name string }
 
 type invoice struct{ Cents int }
 
-// Users are read from a database that sometimes drops a connection. The pipeline is built once, when the service starts; each
-// request runs its operation through it.
+// Users are read from a database that sometimes drops a connection. The pipeline is built once, when the service
+// starts; each request runs its operation through it.
 func Example_sharedBreaker() {
 	db := resilience.MustBreaker(resilience.BreakerConfig{
 		Name: "payments-db", FailureRatio: 0.5, MinCalls: 20, Cooldown: 5 * time.Second,
@@ -41,8 +41,8 @@ func Example_sharedBreaker() {
 	// Output: Ada <nil> closed
 }
 
-// Users and invoices live in the same database. The two pipelines have different result types and share one breaker, so that
-// the failures that one sees protect the other.
+// Users and invoices live in the same database. The two pipelines have different result types and share one breaker, so
+// that the failures that one sees protect the other.
 func Example_sharedBreakerOfTwoResultTypes() {
 	ctx := context.Background()
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "ledger-db", ConsecutiveFailures: 2})

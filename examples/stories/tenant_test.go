@@ -39,9 +39,9 @@ func (f *fairness) Settle(_ context.Context, call resilience.Call, _ resilience.
 	}
 }
 
-// A key per tenant: one tenant's import must not take all the workers. DoKey names the tenant, the gate admits so many calls of
-// each, and the events have the key, so that a listener can tell whom it hit. (Adapters leave keys out: a key may be personal, and no
-// metric label is big enough for all of them.)
+// A key per tenant: one tenant's import must not take all the workers. DoKey names the tenant, the gate admits so many
+// calls of each, and the events have the key, so that a listener can tell whom it hit. (Adapters leave keys out: a key
+// may be personal, and no metric label is big enough for all of them.)
 func Example_keyPerTenant() {
 	ctx := context.Background()
 	bus := events.NewBus()

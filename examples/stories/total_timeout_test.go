@@ -29,8 +29,8 @@ func Example_attemptTimeout() {
 	// Output: from another replica <nil>
 }
 
-// All replicas hang. The timeout outside the retry ends the call, whatever attempts are left. The error tells which layer decided,
-// and a timeout of ours is told from the caller's own deadline by its kind.
+// All replicas hang. The timeout outside the retry ends the call, whatever attempts are left. The error tells which
+// layer decided, and a timeout of ours is told from the caller's own deadline by its kind.
 func Example_totalTimeout() {
 	ctx := context.Background()
 

@@ -8,8 +8,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// lastKnown answers with the last good value of the call's key when what is inside it fails. It makes, of a failure, a success:
-// it stands outermost, where the layers inside have seen the failure.
+// lastKnown answers with the last good value of the call's key when what is inside it fails. It makes, of a failure, a
+// success: it stands outermost, where the layers inside have seen the failure.
 type lastKnown[T any] struct {
 	mu     sync.Mutex // guards values
 	values map[string]T

@@ -11,8 +11,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// A policy is worth a test: how long does a caller wait at worst, and how soon is the service back after an outage? In a synctest
-// bubble minutes pass in no time and the figures are exact.
+// A policy is worth a test: how long does a caller wait at worst, and how soon is the service back after an outage? In
+// a synctest bubble minutes pass in no time and the figures are exact.
 func TestPolicyInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -28,8 +28,9 @@ func TestPolicyInVirtualTime(t *testing.T) {
 			},
 		})
 
-		// The service hangs. Three attempts of 1 s with waits of 1 s and 2 s between would take 6 s: the total cuts the third short. (With a
-		// total of 5 s there would be no third: it would start just at the end, so the retry would stop after 3 s.)
+		// The service hangs. Three attempts of 1 s with waits of 1 s and 2 s between would take 6 s: the total cuts the
+		// third short. (With a total of 5 s there would be no third: it would start just at the end, so the retry would
+		// stop after 3 s.)
 		began := time.Now()
 		_, err := stock.Do(ctx, hang)
 		if took := time.Since(began); took != 5500*time.Millisecond || !errors.Is(err, resilience.ErrTimeout) {

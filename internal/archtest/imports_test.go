@@ -16,7 +16,8 @@ const module = "github.com/telltale-go/telltale"
 
 const root = "../.."
 
-// rule says what the files of a folder, tests excepted, may import. The standard library is allowed but for what denied names.
+// rule says what the files of a folder, tests excepted, may import. The standard library is allowed but for what denied
+// names.
 type rule struct {
 	folder  string
 	allowed []string // prefixes of import paths
