@@ -151,13 +151,14 @@ func TestReasonsBelongToOneKindOfDecisionEach(t *testing.T) {
 // PITFALL-12
 func TestRejectionReasonsAreThoseALayerGives(t *testing.T) {
 	for layer, want := range map[string][]events.Reason{
-		events.TypeBreaker:  {events.ReasonOpen, events.ReasonForcedOpen, events.ReasonProbing},
-		events.TypeBulkhead: {events.ReasonFull, events.ReasonQueueTimeout},
-		events.TypeRetry:    nil,
-		events.TypeTimeout:  nil,
-		events.TypeAround:   nil,
-		events.TypePipeline: nil,
-		"a user's own":      events.RejectionReasons(events.TypeCustom),
+		events.TypeRateLimiter: {events.ReasonRate},
+		events.TypeBreaker:     {events.ReasonOpen, events.ReasonForcedOpen, events.ReasonProbing},
+		events.TypeBulkhead:    {events.ReasonFull, events.ReasonQueueTimeout},
+		events.TypeRetry:       nil,
+		events.TypeTimeout:     nil,
+		events.TypeAround:      nil,
+		events.TypePipeline:    nil,
+		"a user's own":         events.RejectionReasons(events.TypeCustom),
 	} {
 		if got := events.RejectionReasons(layer); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", layer, got, want)

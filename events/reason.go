@@ -71,6 +71,8 @@ func RejectionReasons(layerType string) []Reason {
 		return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing}
 	case TypeBulkhead:
 		return []Reason{ReasonFull, ReasonQueueTimeout}
+	case TypeRateLimiter:
+		return []Reason{ReasonRate}
 	case TypeRetry, TypeTimeout, TypeAround, TypePipeline:
 		return nil
 	}

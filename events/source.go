@@ -7,13 +7,14 @@ import (
 
 // Types of sources: the values of resilience.layer.type. A layer of the user's names its own.
 const (
-	TypePipeline = "pipeline"
-	TypeRetry    = "retry"
-	TypeBreaker  = "circuit_breaker"
-	TypeTimeout  = "timeout"
-	TypeBulkhead = "bulkhead"
-	TypeAround   = "around"
-	TypeCustom   = "custom"
+	TypePipeline    = "pipeline"
+	TypeRetry       = "retry"
+	TypeBreaker     = "circuit_breaker"
+	TypeTimeout     = "timeout"
+	TypeBulkhead    = "bulkhead"
+	TypeRateLimiter = "rate_limiter"
+	TypeAround      = "around"
+	TypeCustom      = "custom"
 )
 
 // Source is where events come from: a pipeline, a layer at its place in a pipeline, or the state of a shared layer. It is
@@ -78,7 +79,12 @@ type BreakerReading struct {
 
 // LimiterReading is a limiter's state at one moment.
 type LimiterReading struct {
-	Limit, Usage, Queued int64
+	// Limit is how many calls a bulkhead lets run at once; of a rate limiter, the burst.
+	Limit int64
+	// Usage is how many of them run; of a rate limiter, how many of the burst are taken and not refilled yet.
+	Usage int64
+	// Queued is how many calls wait.
+	Queued int64
 }
 
 // Pipeline returns the pipeline's name; empty for the state of a shared layer.
