@@ -9,13 +9,24 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// on makes a breaker and a bulkhead on the bus of their pipeline, as the budgets count them.
+// breakerOn and its like make what is shared on the bus of their pipeline, as the budgets count them.
 func breakerOn(bus *events.Bus, ratio float64) *resilience.Breaker {
 	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: ratio, Bus: bus})
 }
 
 func bulkheadOn(bus *events.Bus) *resilience.Bulkhead {
 	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: bus})
+}
+
+func rateLimiterOn(bus *events.Bus, rate int) *resilience.RateLimiter {
+	return resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: rate, Bus: bus})
+}
+
+// refusingRate returns a limiter whose burst is taken.
+func refusingRate(bus *events.Bus) *resilience.RateLimiter {
+	l := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1, Per: time.Hour, Bus: bus})
+	l.Run(context.Background(), succeed)
+	return l
 }
 
 func one(context.Context) (int, error) { return 1, nil }
@@ -82,6 +93,8 @@ func TestAllocationsOfACall(t *testing.T) {
 		"only breakers' states are heard":                     {stack(heardOfBreakers, 0.5), one, 0},
 		"only breakers' states are heard, an open one":        {refusing(heardOfBreakers), one, 0},
 		"only breakers' states are heard, after two failures": {ints(heardOfBreakers, noDelay), failsTwice(), 2},
+		"a rate limiter":                                      {ints(quiet, rateLimiterOn(quiet, 1e9)), one, 0},
+		"a rate limiter that refuses":                         {ints(quiet, refusingRate(quiet)), one, 1},
 		"a listener, bulkhead, retry, breaker":                {stack(listened(), 0.5), one, 1},
 		"a listener, an open breaker":                         {refusing(listened()), one, 1},
 		"a listener, two failures, then a success":            {ints(listened(), noDelay), failsTwice(), 3},

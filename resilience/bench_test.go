@@ -64,6 +64,21 @@ func BenchmarkBulkhead(b *testing.B) {
 	bench(b, ints(bus, bulkheadOn(bus)), one)
 }
 
+func BenchmarkRateLimiter(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, rateLimiterOn(bus, 1e9)), one)
+}
+
+func BenchmarkRateLimiterWithAWait(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1e9, MaxWait: time.Second, Bus: bus})), one)
+}
+
+func BenchmarkRateLimiterRejected(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, refusingRate(bus)), one)
+}
+
 func BenchmarkCanonical(b *testing.B) { bench(b, canonical(events.NewBus()), one) }
 
 func BenchmarkCanonicalWaiting(b *testing.B) { bench(b, canonical(events.NewBus()), waits) }

@@ -242,6 +242,41 @@ func TestBulkheadRefusesBadOptions(t *testing.T) {
 	})
 }
 
+// PIPE-09
+func TestRateLimiterRefusesBadOptions(t *testing.T) {
+	type config = resilience.RateLimiterConfig
+	build := func(c config) error {
+		c.Bus = cmp.Or(c.Bus, events.Off())
+		_, err := resilience.NewRateLimiter(c)
+		return err
+	}
+	const years = 365 * 24 * time.Hour
+	refuses(t, build, map[string]any{
+		"Name": badNames(func(n string) config { return config{Name: n, Rate: 1} }, true),
+		"Rate": []bad[config]{
+			{with: config{}, allowed: "at least 1"},
+			{with: config{Rate: -1}, allowed: "at least 1"},
+			{with: config{Rate: math.MinInt}, allowed: "at least 1"},
+			{with: config{Rate: 1_000_000_001}, allowed: "a nanosecond"},
+			{with: config{Rate: 2, Per: 1}, allowed: "a nanosecond"},
+			{with: config{Rate: math.MaxInt, Per: 10 * years}, allowed: "a nanosecond"},
+		},
+		"Per": []bad[config]{
+			{with: config{Rate: 1, Per: -1}, allowed: "positive"},
+			{with: config{Rate: 1, Per: minNs}, allowed: "positive"},
+			{with: config{Rate: 1, Per: 10*years + 1}, allowed: "10 years"},
+			{with: config{Rate: 1, Per: math.MaxInt64}, allowed: "10 years"},
+		},
+		"Burst": []bad[config]{
+			{with: config{Rate: 1, Burst: -1}, allowed: "at least 1"},
+			{with: config{Rate: 1, Per: years, Burst: 11}, allowed: "10 years"},
+			{with: config{Rate: 1, Burst: math.MaxInt}, allowed: "10 years"},
+		},
+		"MaxWait": []bad[config]{{with: config{Rate: 1, MaxWait: -1}, allowed: "positive"}, {with: config{Rate: 1, MaxWait: minNs}, allowed: "positive"}},
+		"Bus":     zeroBus(config{Name: "l", Rate: 1, Bus: new(events.Bus)}),
+	})
+}
+
 // PIPE-09: bad layers are those of PIPE-06, PIPE-07 and PIPE-25 (see fold_test.go).
 func TestPipelineRefusesBadOptions(t *testing.T) {
 	type config = resilience.PipelineConfig[int]

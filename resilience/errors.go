@@ -16,7 +16,7 @@ import (
 var (
 	// ErrBreakerOpen: a circuit breaker refused the call; see [BreakerOpenError].
 	ErrBreakerOpen = errors.New("resilience: circuit breaker is open")
-	// ErrLimited: a bulkhead, or another limiter, refused the call; see [LimitedError].
+	// ErrLimited: a bulkhead, a rate limiter, or another limiter refused the call; see [LimitedError].
 	ErrLimited = errors.New("resilience: limited")
 	// ErrTimeout: a Timeout layer expired; see [TimeoutError].
 	ErrTimeout = errors.New("resilience: timeout")
@@ -80,7 +80,7 @@ func (e *BreakerOpenError) refusal() refusal {
 	return refusal{reason, e.RetryAfter(), e.seq}
 }
 
-// LimitedError is the refusal of a bulkhead, or of a gate of one's own made with [Reject].
+// LimitedError is the refusal of a bulkhead, a rate limiter, or of a gate of one's own made with [Reject].
 type LimitedError struct {
 	Layer  string // the layer's name
 	Reason events.Reason

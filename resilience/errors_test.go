@@ -31,6 +31,7 @@ func everyLayer() []resilience.Layer {
 		typed[int](func(next resilience.Next[int]) resilience.Next[int] { return next }),
 		&counting{},
 		resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxQueue: 1, Bus: events.Off()}),
+		resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1000, MaxWait: time.Second, Bus: events.Off()}),
 		resilience.Timeout{After: time.Minute},
 		resilience.Retry{MaxAttempts: 3, Backoff: resilience.NoDelay},
 		quietBreaker("db"),

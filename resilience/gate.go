@@ -22,6 +22,8 @@ func ours(gate Gate) ownGate {
 		return g
 	case *Bulkhead:
 		return g
+	case *RateLimiter:
+		return g
 	}
 	return nil
 }
@@ -45,7 +47,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if gate.failureIf != nil {
 			g.counts = nil
 		}
-	case *Bulkhead: // it does not ask how calls end
+	case *Bulkhead, *RateLimiter: // they do not ask how calls end
 		g.counts = nil
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {

@@ -85,7 +85,7 @@ func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Cont
 	return outgoing(ctx, err)
 }
 
-// errNotMade is the error of a zero Breaker or Bulkhead.
+// errNotMade is the error of a zero Breaker, Bulkhead or RateLimiter.
 func errNotMade(gate Gate) error {
 	return fmt.Errorf("resilience: the %T was not made by its constructor", gate)
 }

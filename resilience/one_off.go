@@ -10,7 +10,7 @@ import (
 const oneOffName = "one_off"
 
 // Do runs op through layers that are put together for this call alone; what they share with other calls are the
-// breakers and bulkheads among them. It is for the odd call: a [Pipeline] is built once, checks its options once, and
+// breakers and limiters among them. It is for the odd call: a [Pipeline] is built once, checks its options once, and
 // has a name in telemetry, where all calls of Do and Run share the name "one_off".
 func Do[T any](ctx context.Context, op Operation[T], layers ...Layer) (T, error) {
 	f, err := fold(PipelineConfig[T]{Name: oneOffName, Layers: layers}, sharedSource(oneOffName))
@@ -46,7 +46,7 @@ func sharedSource(name string) *events.Source {
 	}
 	spec := events.SourceSpec{Pipeline: name, Type: events.TypePipeline}
 	if name == oneOffName { // one layer of each type stands for all
-		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead, events.TypeCustom} {
+		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead, events.TypeRateLimiter, events.TypeCustom} {
 			spec.Layers = append(spec.Layers, events.SourceSpec{Pipeline: name, Layer: typ, Type: typ, Position: i})
 		}
 	}

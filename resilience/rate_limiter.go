@@ -1,0 +1,202 @@
+package resilience
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// RateLimiterConfig configures a [RateLimiter]: in any span of time t it lets at most Rate x t/Per + Burst calls through.
+type RateLimiterConfig struct {
+	// Name tells the limiter apart in telemetry, where it becomes a label. It is required.
+	Name string
+	// Rate is how many calls a Per gives. It is required, and at most one a nanosecond. The time between two calls, Per/Rate,
+	// is rounded up to whole nanoseconds, which is below 0.1 % up to a million calls a second.
+	Rate int
+	// Per is at most 10 years (of 365 days). Zero means 1 s.
+	Per time.Duration
+	// Burst is how many calls may come at once, after a while without any: the unused allowance that is kept. It is at most
+	// what Rate gives in 10 years. Zero means Rate: what one Per gives, so that the worst Per sees twice Rate. 1 spaces the
+	// calls evenly.
+	Burst int
+	// MaxWait is how long a call waits at most for its turn, first come, first served; more than a year is a year. Zero means
+	// not at all: what comes too soon is refused.
+	MaxWait time.Duration
+	// Bus is where the limiter is listed. Nil means events.Default().
+	Bus *events.Bus
+}
+
+const defaultPer = time.Second
+
+// RateLimiter is a [Gate] that limits how many calls start in a span of time. Make one with [NewRateLimiter] and share it
+// among what has the same allowance. It is safe for concurrent use, takes no lock, starts no goroutine, and has a timer
+// only while a call waits.
+//
+// A call takes its part of the allowance when it is let through, or begins to wait, however it ends. One that would have
+// to wait for longer than MaxWait, or until its context's deadline, is refused at once and takes nothing. One whose context
+// ends while it waits gives its part back if it is the last in the line; if others wait behind it they keep their turns,
+// and its part is lost, since who comes later must not have it on top of theirs.
+type RateLimiter struct {
+	cfg     RateLimiterConfig // with defaults
+	place   place
+	rule    gcra
+	tat     atomic.Int64 // see gcra: all there is to know of the past
+	waiting atomic.Int64 // calls that wait, or are about to
+}
+
+// NewRateLimiter makes a limiter whose burst is unused. Its error is a *ConfigError, or several joined.
+func NewRateLimiter(cfg RateLimiterConfig) (*RateLimiter, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg.Per = or(cfg.Per, defaultPer)
+	cfg.Burst = or(cfg.Burst, cfg.Rate)
+	cfg.Bus = or(cfg.Bus, events.Default())
+	l := &RateLimiter{cfg: cfg, rule: newGCRA(cfg.Rate, cfg.Per, cfg.Burst, cfg.MaxWait)}
+	l.tat.Store(now())
+	l.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
+		Layer: cfg.Name, Type: events.TypeRateLimiter, Settings: settingsLine(cfg.settings()), Limiter: l.Snapshot,
+	})}
+	return l, nil
+}
+
+// MustRateLimiter is NewRateLimiter, and panics with its error.
+func MustRateLimiter(cfg RateLimiterConfig) *RateLimiter { return mustBe(NewRateLimiter(cfg)) }
+
+func (cfg RateLimiterConfig) check() error {
+	c := checks{typ: "RateLimiterConfig"}
+	c.name("Name", cfg.Name, true)
+	c.bus(cfg.Bus)
+	c.atLeast("Rate", cfg.Rate, 1, "at least 1")
+	c.notNegative("Per", cfg.Per, defaultPer)
+	if cfg.Per > maxSpan {
+		c.refuse("Per", cfg.Per, "at most 10 years")
+	}
+	c.atLeast("Burst", cfg.Burst, 0, "at least 1, or 0 for the default, Rate")
+	if cfg.MaxWait < 0 {
+		c.refuse("MaxWait", cfg.MaxWait, "positive, or 0 for no wait")
+	}
+	if per := or(cfg.Per, defaultPer); cfg.Rate >= 1 && per > 0 && per <= maxSpan {
+		if int64(cfg.Rate) > int64(per) {
+			c.refuse("Rate", cfg.Rate, "at most one a nanosecond of Per")
+		} else if int64(cfg.Burst) > int64(maxSpan)/newGCRA(cfg.Rate, per, 1, 0).interval {
+			c.refuse("Burst", cfg.Burst, "at most what Rate gives in 10 years")
+		}
+	}
+	return c.err()
+}
+
+func (cfg RateLimiterConfig) settings() []Setting {
+	s := []Setting{{"rate", fmt.Sprint(cfg.Rate)}, {"per", cfg.Per.String()}, {"burst", fmt.Sprint(cfg.Burst)}}
+	if cfg.MaxWait > 0 {
+		s = append(s, Setting{"max_wait", cfg.MaxWait.String()})
+	}
+	return s
+}
+
+// LayerInfo implements [Layer].
+func (l *RateLimiter) LayerInfo() LayerInfo {
+	return LayerInfo{Name: l.cfg.Name, Type: events.TypeRateLimiter, Settings: l.cfg.settings()}
+}
+
+func (l *RateLimiter) check() error {
+	if l.rule.interval == 0 {
+		return fmt.Errorf("is a %T that was not made by NewRateLimiter", l)
+	}
+	return nil
+}
+
+func (l *RateLimiter) stateSource() *events.Source { return l.place.source }
+
+// Name returns the limiter's name.
+func (l *RateLimiter) Name() string { return l.cfg.Name }
+
+// Snapshot returns the burst as the limit, how many calls of it are taken and not refilled yet as the usage, and how many
+// calls wait.
+func (l *RateLimiter) Snapshot() events.LimiterReading {
+	tat, waiting := l.tat.Load(), l.waiting.Load()
+	return events.LimiterReading{Limit: int64(l.cfg.Burst), Usage: l.rule.taken(tat, now(), waiting > 0), Queued: waiting}
+}
+
+// Admit implements [Gate]: it lets the call through, has it wait for its turn, or refuses with a *LimitedError that tells
+// after what time it would have been let through.
+func (l *RateLimiter) Admit(ctx context.Context, _ Call) (Permit, error) {
+	for {
+		// In this order the clock is not behind whoever stored the TAT, nor behind the turn of whoever waits no more.
+		tat := l.tat.Load()
+		waiting := l.waiting.Load() > 0
+		next, wait := l.rule.take(tat, now(), waiting)
+		if wait == 0 {
+			if l.tat.CompareAndSwap(tat, next) {
+				return Permit{}, nil
+			}
+			continue
+		}
+		if wait > l.patience(ctx) {
+			if before := l.rule.giveBack(next); before != tat {
+				l.tat.CompareAndSwap(tat, before) // or it would stay overdrawn for all who are refused
+			}
+			return Permit{}, &LimitedError{Layer: l.cfg.Name, Reason: events.ReasonRate, After: time.Duration(wait)}
+		}
+		if taken, err := l.takeAndWait(ctx, tat, next, time.Duration(wait)); taken {
+			return Permit{}, err
+		}
+	}
+}
+
+// patience returns how long the call may wait: the wait must end before the deadline.
+func (l *RateLimiter) patience(ctx context.Context) int64 {
+	if l.rule.longest == 0 {
+		return 0
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(l.rule.longest, int64(time.Until(deadline))-1)
+	}
+	return l.rule.longest
+}
+
+// takeAndWait takes what is not there yet, and waits for it; not taken if another call came in between. The error is the
+// context's.
+func (l *RateLimiter) takeAndWait(ctx context.Context, tat, next int64, wait time.Duration) (taken bool, err error) {
+	l.waiting.Add(1) // before others can see what it takes
+	defer l.waiting.Add(-1)
+	if !l.tat.CompareAndSwap(tat, next) {
+		return false, nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if err = ctx.Err(); err != nil {
+		l.tat.CompareAndSwap(next, l.rule.giveBack(next)) // unless somebody has taken after it
+	}
+	return true, err
+}
+
+// Settle implements [Gate]: how the call ends changes nothing.
+func (l *RateLimiter) Settle(context.Context, Call, Permit, Outcome) {}
+
+func (l *RateLimiter) waits() bool { return l.rule.longest > 0 }
+
+// early is true: nothing falls at the release of a value.
+func (l *RateLimiter) early(bool) bool { return true }
+
+// String returns the limiter's name and how much of its burst is taken.
+func (l *RateLimiter) String() string {
+	s := l.Snapshot()
+	return fmt.Sprintf("rate limiter %s (%d of %d taken)", l.cfg.Name, s.Usage, s.Limit)
+}
+
+// Run calls op when the rate lets it: the limiter alone, without a pipeline. The error is op's, a *LimitedError, or a
+// *CanceledError when ctx ended first.
+func (l *RateLimiter) Run(ctx context.Context, op func(ctx context.Context) error) error {
+	return runAlone(ctx, l, l.place, op)
+}
+
+// Acquire asks for one call in two steps. The lease has nothing to give back: releasing it changes nothing.
+func (l *RateLimiter) Acquire(ctx context.Context) (*Lease, error) { return acquire(ctx, l, l.place) }
