@@ -132,6 +132,44 @@ func TestStormOfCallersKeepsTheRate(t *testing.T) {
 	}
 }
 
+// LIM-06: of callers who come at one instant, no two have the same part of the burst, nor the same turn after it.
+func TestNoTwoCallersHaveTheSamePart(t *testing.T) {
+	const burst = 50_000
+	l := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "quota", Rate: 1, Per: time.Hour, Burst: burst, Bus: events.NewBus()})
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for range 2 * burst / 64 {
+				if _, err := l.Admit(t.Context(), resilience.Call{}); err == nil {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if admitted.Load() != burst {
+		t.Errorf("%d went through at once, the burst is %d", admitted.Load(), burst)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const all = 20_000
+		l := rated(1000, 1, time.Hour)
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range all {
+			wg.Go(func() {
+				if _, err := l.Admit(t.Context(), resilience.Call{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took != (all-1)*time.Millisecond {
+			t.Errorf("%d calls took %v at one a millisecond", all, took)
+		}
+	})
+}
+
 // LIM-06: the turn, and the end of the context of one who waits for it, at one instant, many times: nothing is lost, and
 // nothing is had twice.
 func TestNoPartIsLostWhenATurnRacesWithLeaving(t *testing.T) {
