@@ -20,7 +20,8 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
 
 .PHONY: demo
-demo: ## the main job: a real outage, survived and told; ends by itself within a minute
+demo: ## the main job: a real outage, survived and told; once built it ends within a minute
+	@echo "building; the demo itself takes half a minute"
 	@cd examples && go build -o ../bin/demo ./demo
 	@./bin/demo $(if $(SERVE),-serve) $(if $(LISTEN),-listen $(LISTEN))
 
