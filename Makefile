@@ -63,6 +63,10 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 alone: ## every module builds and vets without the workspace
 	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
 
+.PHONY: test-alone
+test-alone: ## all tests of each module without the workspace
+	@$(call each,GOWORK=off go test ./...)
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME
 	@for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
