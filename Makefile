@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres examples
+MODULES := . otelres promres slogres e2e examples
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.
@@ -20,7 +20,8 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 16
 
 .PHONY: demo
-demo: ## the main job: a real outage, survived and told; ends by itself within a minute
+demo: ## the main job: a real outage, survived and told; once built it ends within a minute
+	@echo "building; the demo itself takes half a minute"
 	@cd examples && go build -o ../bin/demo ./demo
 	@./bin/demo $(if $(SERVE),-serve) $(if $(LISTEN),-listen $(LISTEN))
 
@@ -61,6 +62,10 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 .PHONY: alone
 alone: ## every module builds and vets without the workspace
 	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
+
+.PHONY: test-alone
+test-alone: ## all tests of each module without the workspace
+	@$(call each,GOWORK=off go test ./...)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME

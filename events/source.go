@@ -1,6 +1,7 @@
 package events
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -73,7 +74,7 @@ type BreakerReading struct {
 	FailureRatio, Limit float64
 	// Cooldown is how long the breaker stays open when it opens next, or stays open now.
 	Cooldown time.Duration
-	// Spent is the time spent in each state so far, by State.
+	// Spent is the time spent in each state so far, indexed by State; 0 is no state.
 	Spent [5]time.Duration
 }
 
@@ -85,6 +86,11 @@ type LimiterReading struct {
 	Usage int64
 	// Queued is how many calls wait.
 	Queued int64
+}
+
+// String returns the source's names and type, for people.
+func (s *Source) String() string {
+	return strings.Trim(s.spec.Pipeline+"/"+s.spec.Layer, "/") + " (" + s.spec.Type + ")"
 }
 
 // Pipeline returns the pipeline's name; empty for the state of a shared layer.

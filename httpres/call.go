@@ -124,8 +124,5 @@ func classify(resp *http.Response, err error) error {
 	if err != nil {
 		return err
 	}
-	if b := attached(resp); b != nil {
-		return b.failure
-	}
-	return nil
+	return attached(resp).failure
 }

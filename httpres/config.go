@@ -82,6 +82,11 @@ func (cfg Config) withDefaults() Config {
 // check refuses what the pipeline itself does not.
 func (cfg Config) check(base http.RoundTripper) error {
 	var problems []error
+	if cfg.Name == "" {
+		problems = append(problems, &resilience.ConfigError{
+			Type: "httpres.Config", Field: "Name", Value: "", Allowed: "set: it tells this one apart in telemetry",
+		})
+	}
 	if v := reflect.ValueOf(base); v.Kind() == reflect.Pointer && v.IsNil() {
 		problems = append(problems, fmt.Errorf("the base is a nil %T", base))
 	}

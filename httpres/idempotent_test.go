@@ -223,3 +223,21 @@ func TestPostIsSentOnceWhateverTheLayersDo(t *testing.T) {
 		})
 	}
 }
+
+// HTTP-02: nor does one that has had its answer.
+func TestPostThatWasAnsweredIsNotSentAgain(t *testing.T) {
+	s := serve(t, answers(200))
+	tr := transport(t, s.base(), around("again", func(next func() error) error {
+		if err := next(); err != nil {
+			return err
+		}
+		return next()
+	}))
+	resp, err := tr.RoundTrip(request(t, "POST", s.URL, strings.NewReader("x")))
+	if resp != nil || err == nil || s.requests.Load() != 1 {
+		t.Errorf("got %v, %v after %d requests", resp, err, s.requests.Load())
+	}
+	if status, _ := send(t, tr, request(t, "GET", s.URL, nil)); status != 200 || s.requests.Load() != 3 {
+		t.Errorf("a GET got %d after %d requests", status, s.requests.Load())
+	}
+}

@@ -157,6 +157,22 @@ func TestPostThatTimedOutIsNotSentAgain(t *testing.T) {
 	}
 }
 
+// TMO-01: what the base itself says of a timeout is kept.
+func TestTimeoutKeepsTheBasesOwnError(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, errRefused
+		})
+		tr := transport(t, base, thrice, resilience.Timeout{After: time.Millisecond})
+		_, err := tr.RoundTrip(request(t, method, "http://x/", nil))
+		var limit *resilience.TimeoutError
+		if !errors.As(err, &limit) || limit.Err != errRefused {
+			t.Errorf("%s: got %v", method, err)
+		}
+	}
+}
+
 // HTTP-02: a good answer to a POST that comes with the limit is lost, but the POST is not sent again.
 func TestPostWhoseAnswerCameTooLateIsNotSentAgain(t *testing.T) {
 	inBubble(t, "HTTP/1.1", nil, func(t *testing.T, _ *http.Transport, _ *network) {

@@ -24,7 +24,7 @@ func TestTransportRefusesWhatCannotWork(t *testing.T) {
 		cfg  httpres.Config
 		want string
 	}{
-		"no name":       {nil, httpres.Config{}, `PipelineConfig.Name = ""`},
+		"no name":       {nil, httpres.Config{}, `httpres.Config.Name = ""`},
 		"success":       {nil, httpres.Config{Name: "x", FailureStatuses: []int{503, 200}}, "httpres.Config.FailureStatuses = 200: must be from 400 to 599"},
 		"no status":     {nil, httpres.Config{Name: "x", FailureStatuses: []int{600}}, "FailureStatuses = 600"},
 		"typed nil":     {none, httpres.Config{Name: "x"}, "the base is a nil *http.Transport"},

@@ -15,8 +15,8 @@ type BreakerConfig struct {
 	// ConsecutiveFailures in a row open the breaker; a success starts the count anew. Zero means 5 if FailureRatio is not
 	// set, else not used.
 	ConsecutiveFailures int
-	// FailureRatio opens the breaker when at least MinCalls ended within Window and this share of them failed. Zero
-	// means not used.
+	// FailureRatio opens the breaker when at least MinCalls ended within Window and this share of them failed,
+	// above 0 and at most 1. Zero means not used; MinCalls and Window are refused without it.
 	FailureRatio float64
 	// MinCalls is for FailureRatio. Zero means 20.
 	MinCalls int

@@ -110,5 +110,7 @@ func (b *Breaker) Run(ctx context.Context, op func(ctx context.Context) error) e
 	return runAlone(ctx, b, b.place, op)
 }
 
-// Acquire asks the breaker for one call in two steps: the caller releases the lease with how the call ended.
+// Acquire asks the breaker for one call in two steps: the caller releases the lease with how the call ended. The error
+// is a *BreakerOpenError, or a *CanceledError when ctx has ended. A lease of a half-open breaker that is never released
+// blocks a probe until MaxProbeTime.
 func (b *Breaker) Acquire(ctx context.Context) (*Lease, error) { return acquire(ctx, b, b.place) }

@@ -154,5 +154,6 @@ func (b *Bulkhead) Run(ctx context.Context, op func(ctx context.Context) error) 
 	return runAlone(ctx, b, b.place, op)
 }
 
-// Acquire asks for room for one call in two steps: the caller releases the lease when it is done.
+// Acquire asks the bulkhead for one call in two steps: the caller releases the lease with how the call ended. The error
+// is a *LimitedError, or a *CanceledError when ctx has ended. A lease that is never released takes a place for ever.
 func (b *Bulkhead) Acquire(ctx context.Context) (*Lease, error) { return acquire(ctx, b, b.place) }

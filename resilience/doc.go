@@ -19,7 +19,7 @@
 //	Retry.If                 may it be repeated? Nil: PipelineConfig.RetryIf, else every failure.
 //	BreakerConfig.FailureIf  is it the dependency's fault? Nil: PipelineConfig.FailureIf, else every failure.
 //
-// None of the last two is asked about the caller's cancellation, a panic, or a rejection by one of our own layers. The
+// Neither of the last two is asked about the caller's cancellation, a panic, or a rejection by one of our own layers. The
 // two are different questions: a mutation that timed out must not be repeated, and is the dependency's fault all the
 // same.
 //

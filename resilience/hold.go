@@ -2,7 +2,6 @@ package resilience
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -69,8 +68,12 @@ func runEnds(ends []func(error), err error) {
 
 // releaser returns the function that the value's holder calls; calling it again does nothing.
 func (c Call) releaser() func(error) {
-	var once sync.Once
-	return func(err error) { once.Do(func() { c.release(0, err) }) }
+	var released atomic.Bool // no sync.Once: what is released may release again, which must not wait for itself
+	return func(err error) {
+		if released.CompareAndSwap(false, true) {
+			c.release(0, err)
+		}
+	}
 }
 
 // holdTiming is a Timeout in a pipeline that holds its values. Outside of every Retry its limit goes on after the

@@ -235,3 +235,29 @@ func TestAPredicateThatEndsTheReleasesGoroutineCostsNoPermit(t *testing.T) {
 		t.Errorf("%v; %d admitted, %+v", err, gate.outstanding, room.Snapshot())
 	}
 }
+
+// again releases the value once more when it settles.
+type again struct {
+	counting
+	release func(error)
+}
+
+func (a *again) Settle(ctx context.Context, c resilience.Call, p resilience.Permit, o resilience.Outcome) {
+	a.release(nil)
+	a.counting.Settle(ctx, c, p, o)
+}
+
+// PIPE-27: a gate that releases the value again when it settles does not wait for itself.
+func TestReleaseWithinAReleaseDoesNothing(t *testing.T) {
+	g := &again{counting: counting{name: "gate"}}
+	p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: events.Off(), Layers: []resilience.Layer{g},
+		Hold: func(v int, release func(error)) int { g.release = release; return v }})
+	if _, err := p.Do(t.Context(), func(context.Context) (int, error) { return 1, nil }); err != nil {
+		t.Fatal(err)
+	}
+	g.release(nil)
+	g.release(nil)
+	if n := len(g.outcomes); n != 1 {
+		t.Errorf("settled %d times, want once", n)
+	}
+}

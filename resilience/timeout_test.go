@@ -117,11 +117,31 @@ func TestCallersEndIsNeverTheLayersTimeout(t *testing.T) {
 // TMO-03: the caller's end, after the limit but before the operation returns, wins, too.
 func TestCallerWinsWhenBothFired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		tape := record(bus)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		err := resilience.Run(ctx, func(ctx context.Context) error { time.Sleep(3 * time.Second); return ctx.Err() }, resilience.Timeout{After: time.Second})
-		if resilience.KindOf(err) != resilience.KindCanceled {
+		err := ints(bus, resilience.Timeout{After: time.Second}).Run(ctx, func(ctx context.Context) error {
+			time.Sleep(3 * time.Second)
+			return ctx.Err()
+		})
+		if resilience.KindOf(err) != resilience.KindCanceled || errors.Is(err, resilience.ErrTimeout) || len(heard[events.TimedOut](tape)) != 0 {
+			t.Errorf("%v, told %v", err, tape.names())
+		}
+	})
+}
+
+// TMO-01, TMO-07: the limit that cuts a wait between attempts short keeps the last failure as it was.
+func TestTotalTimeoutDuringABackoffKeepsTheLastFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		tape := record(bus)
+		err := ints(bus, resilience.Timeout{After: time.Second}, resilience.Retry{Backoff: resilience.Constant(time.Minute), IgnoreDeadline: true}).Run(t.Context(), fail)
+		if timeout, ok := err.(*resilience.TimeoutError); !ok || timeout.Err != errBoom || resilience.KindOf(err) != resilience.KindUnavailable {
 			t.Errorf("got %v", err)
+		}
+		if told := heard[events.TimedOut](tape); len(told) != 1 || told[0].Err != errBoom {
+			t.Errorf("told %+v", told)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -47,40 +48,54 @@ func (w *naiveWindow) total() (t tally) {
 	return t
 }
 
-// BRK-02: the window is the naive one for all schedules, negative readings and clocks that go back included.
-func FuzzWindowCountsAsANaiveOne(f *testing.F) {
-	f.Add(int64(1), int64(0), []byte{1, 2, 3, 250, 4, 255, 0})
-	f.Add(int64(3_000_000_000), int64(-850_000_000_000_000_000), []byte{1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111, 121})
-	f.Add(int64(math.MaxInt64/windowCells), int64(math.MinInt64/2), []byte("forward and back"))
-	f.Fuzz(func(t *testing.T, width, now int64, steps []byte) {
-		if width <= 0 || len(steps) > 300 {
+// compare lets a window and a naive one count the same schedule: each byte is a call, whether it failed, and the time that passes before
+// it, which may be negative.
+func compare(t *testing.T, width, now int64, schedule []byte) {
+	w, naive := window{width: width}, naiveWindow{width: width}
+	for i, s := range schedule {
+		switch {
+		case s >= 250:
+			now -= int64(s-249) * width // back by 1 to 6 cells
+		case s >= 240:
+			now += int64(s-239) * min(width, math.MaxInt64/64) * 2
+		default:
+			now += int64(s%16) * max(width/5/16, 1)
+		}
+		if now > math.MaxInt64/2 || now < math.MinInt64/2 {
 			return
 		}
-		now /= 4
-		w, naive := window{width: width}, naiveWindow{width: width}
-		for i, s := range steps {
-			step := width / 5
-			switch {
-			case s >= 250:
-				now -= int64(s-249) * width // back by 1 to 6 cells
-			case s >= 240:
-				now += int64(s-239) * min(width, math.MaxInt64/64) * 2
-			default:
-				now += int64(s%16) * max(step/16, 1)
-			}
-			if now > math.MaxInt64/2 || now < math.MinInt64/2 {
-				return
-			}
-			failed := s%3 == 0
-			naive.roll(now)
-			if got, want := w.at(now), naive.total(); got != want {
-				t.Fatalf("step %d: read %+v, naive %+v", i, got, want)
-			}
-			w.add(now, failed)
-			naive.calls = append(naive.calls, naiveCall{naive.newest, failed})
-			if want := naive.total(); w.total != want {
-				t.Fatalf("step %d: %+v, naive %+v", i, w.total, want)
-			}
+		failed := s%3 == 0
+		naive.roll(now)
+		if got, want := w.at(now), naive.total(); got != want {
+			t.Fatalf("width %d, call %d: read %+v, naive %+v", width, i, got, want)
+		}
+		w.add(now, failed)
+		naive.calls = append(naive.calls, naiveCall{naive.newest, failed})
+		if want := naive.total(); w.total != want {
+			t.Fatalf("width %d, call %d: %+v, naive %+v", width, i, w.total, want)
+		}
+	}
+}
+
+// BRK-02
+func TestWindowCountsAsANaiveOne(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		schedule := make([]byte, 200)
+		for i := range schedule {
+			schedule[i] = byte(random.Uint32N(256))
+		}
+		compare(t, 1+random.Int64N(1<<random.Uint32N(40)), random.Int64N(1<<60)-1<<59, schedule)
+	}
+}
+
+// BRK-02: for all schedules, negative readings and clocks that go back included.
+func FuzzWindowCountsAsANaiveOne(f *testing.F) {
+	f.Add(int64(3_000_000_000), int64(-850_000_000_000_000_000), []byte{1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111, 121})
+	f.Add(int64(math.MaxInt64/windowCells), int64(math.MinInt64/2), []byte("forward and back"))
+	f.Fuzz(func(t *testing.T, width, now int64, schedule []byte) {
+		if width > 0 && len(schedule) <= 300 {
+			compare(t, width, now/4, schedule)
 		}
 	})
 }

@@ -204,7 +204,7 @@ func TestAServiceThatDiesIsNamed(t *testing.T) {
 }
 
 func TestWrongFlagsAreNamed(t *testing.T) {
-	for _, args := range [][]string{{"-rate", "0"}, {"-rate", "many"}, {"-speed", "NaN"}, {"-speed", "-1"}, {"-no-such-flag"}, {"now"}, {"-listen", "nowhere:port"}} {
+	for _, args := range [][]string{{"-rate", "0"}, {"-rate", "many"}, {"-speed", "NaN"}, {"-speed", "-1"}, {"-no-such-flag"}, {"now"}, {"-listen", "nowhere:port"}, {"-listen", ""}, {"-listen", ":99999"}} {
 		var out, errs bytes.Buffer
 		s := run(t.Context(), args, &out, &errs)
 		if s == 0 || !strings.Contains(errs.String(), strings.TrimPrefix(args[0], "-")) {
@@ -217,7 +217,15 @@ func TestAnExporterThatCannotBeMadeIsNamed(t *testing.T) {
 	t.Setenv(endpointVariable, "http://127.0.0.1:1")
 	t.Setenv(protocolVariable, "carrier pigeon")
 	var out, errs bytes.Buffer
-	if s := run(t.Context(), nil, &out, &errs); s != exitFailed || !strings.Contains(errs.String(), protocolVariable) {
+	if s := run(t.Context(), nil, &out, &errs); s != exitUsage || !strings.Contains(errs.String(), protocolVariable) {
+		t.Errorf("exit status %d: %s", s, &errs)
+	}
+}
+
+func TestAnEndpointThatIsNoURLIsNamed(t *testing.T) {
+	t.Setenv(endpointVariable, "127.0.0.1:4318")
+	var out, errs bytes.Buffer
+	if s := run(t.Context(), nil, &out, &errs); s != exitUsage || !strings.Contains(errs.String(), "must be a URL") {
 		t.Errorf("exit status %d: %s", s, &errs)
 	}
 }

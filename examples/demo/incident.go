@@ -74,6 +74,9 @@ func playPhase(ctx context.Context, o options, p phase, service *pricing, client
 		return err
 	}
 	if p.down {
+		for _, c := range clients {
+			c.tally.reached(0)
+		}
 		return nil
 	}
 	reached, err := service.counts(ctx)

@@ -12,8 +12,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -57,6 +59,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q: there are only flags, see -help", flags.Arg(0))
 	}
+	if err := checkListen(o.listen); err != nil {
+		return o, err
+	}
 	if o.rate < 1 || o.rate > 1000 {
 		return o, fmt.Errorf("-rate %d: must be 1 to 1000 calls a second", o.rate)
 	}
@@ -64,6 +69,15 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("-speed %v: must be 0.1 to 10", o.speed)
 	}
 	return o, nil
+}
+
+// checkListen wants an address of this machine's: without a host the demo would be open to the network.
+func checkListen(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if n, bad := strconv.Atoi(port); err != nil || host == "" || bad != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("-listen %q: must be host:port, such as 127.0.0.1:9464, or 127.0.0.1:0 for a free port", address)
+	}
+	return nil
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -84,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(stderr, "demo:", err)
-	if errors.Is(err, errOccupied) {
+	if errors.Is(err, errOccupied) || errors.Is(err, errEnvironment) {
 		return exitUsage
 	}
 	return exitFailed
@@ -108,32 +122,41 @@ func play(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer service.kill()
-
-	fmt.Fprintf(out, "pricing service  pid %d on %s\nmetrics          http://%s/metrics\nsources          http://%s/sources\nspans            %s\nlog              %s\n\n",
-		service.pid(), service.address, site.address, site.address, t.destination, t.logFile)
-	for round := 1; ; round++ {
-		err := playOnce(ctx, o, out, t, service)
-		if err != nil || !o.serve {
-			return err
-		}
-		fmt.Fprintf(out, "\nserving on http://%s: the incident is played again; stop with Ctrl-C (round %d is over)\n\n", site.address, round)
-	}
-}
-
-// playOnce runs the incident once. Interrupted, it still reports what it has seen.
-func playOnce(ctx context.Context, o options, out io.Writer, t *telemetry, service *pricing) error {
-	t.transitions.clear()
-	t.spans.clear()
 	clients, err := newClients(service.address)
 	if err != nil {
 		return err
 	}
 	defer closeClients(clients)
-	err = playIncident(ctx, o, out, t.began, service, clients)
+
+	fmt.Fprintf(out, "pricing service  pid %d on %s\nmetrics          http://%s/metrics\nsources          http://%s/sources\nspans            %s\nlog              %s\n\n",
+		service.pid(), service.address, site.address, site.address, t.destination, t.logFile)
+	for round := 1; ; round++ {
+		err := playOnce(ctx, o, out, t, service, clients)
+		if err != nil || !o.serve {
+			return err
+		}
+		fmt.Fprintf(out, "\nserving http://%s/metrics and /sources: the incident is played again; stop with Ctrl-C (round %d is over)\n\n", site.address, round)
+	}
+}
+
+// playOnce runs the incident once. Interrupted, it still reports what it has seen.
+func playOnce(ctx context.Context, o options, out io.Writer, t *telemetry, service *pricing, clients []*client) error {
+	t.transitions.clear()
+	t.spans.clear()
+	for _, c := range clients {
+		c.tally.clear()
+	}
+	err := playIncident(ctx, o, out, t.began, service, clients)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	if err != nil {
+		fmt.Fprintln(out, "\nInterrupted: what follows is not the whole incident, and calls under way are not in it.")
+	}
 	report(out, clients)
+	if err == nil {
+		verdict(out, clients[0], clients[1])
+	}
 	t.transitions.report(out)
 	t.spans.report(out)
 	return err

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
@@ -25,6 +28,8 @@ const (
 	protocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL"
 )
 
+var errEnvironment = errors.New("the environment is wrong")
+
 // providers are OpenTelemetry's. Spans always stay in memory, for the tree that the demo prints; when
 // OTEL_EXPORTER_OTLP_ENDPOINT is set, they and the metrics are exported there, too.
 type providers struct {
@@ -35,7 +40,8 @@ type providers struct {
 }
 
 func newProviders(ctx context.Context, memory sdktrace.SpanProcessor) (providers, error) {
-	res, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithService())
+	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", "telltale-demo")),
+		resource.WithFromEnv()) // what the environment says wins
 	if err != nil {
 		return providers{}, fmt.Errorf("opentelemetry: %w", err)
 	}
@@ -66,6 +72,9 @@ func newProviders(ctx context.Context, memory sdktrace.SpanProcessor) (providers
 func newExporters(ctx context.Context) (sdktrace.SpanExporter, sdkmetric.Exporter, string, error) {
 	switch protocol := os.Getenv(protocolVariable); protocol {
 	case "", "http/protobuf":
+		if endpoint, err := url.Parse(os.Getenv(endpointVariable)); err != nil || endpoint.Host == "" || !strings.HasPrefix(endpoint.Scheme, "http") {
+			return nil, nil, "", fmt.Errorf("%w: must be a URL, such as http://127.0.0.1:4318", errEnvironment)
+		}
 		spans, err := otlptracehttp.New(ctx)
 		if err != nil {
 			return nil, nil, "", err
@@ -80,7 +89,7 @@ func newExporters(ctx context.Context) (sdktrace.SpanExporter, sdkmetric.Exporte
 		points, err := otlpmetricgrpc.New(ctx)
 		return spans, points, protocol, err
 	default:
-		return nil, nil, "", fmt.Errorf("%s=%q: must be http/protobuf or grpc", protocolVariable, protocol)
+		return nil, nil, "", fmt.Errorf("%w: %s=%q: must be http/protobuf or grpc", errEnvironment, protocolVariable, protocol)
 	}
 }
 

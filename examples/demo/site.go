@@ -34,6 +34,9 @@ func startSite(address string, t *telemetry) (*site, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /sources", sources)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "/metrics  for Prometheus\n/sources  the live pipelines and breakers, as JSON")
+	})
 	s := &site{address: listener.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
 	go func() { _ = s.server.Serve(listener) }()
 	return s, nil

@@ -20,10 +20,18 @@ type count struct {
 	succeeded int
 	durations []time.Duration
 	sent      int // attempts that left the client in this phase, refused connections included
-	reached   int // requests that the service has seen in this phase
+	reached   int // requests that the service has seen in this phase; counted tells whether it was asked
+	counted   bool
 }
 
 func newTally() *tally { return &tally{phases: []*count{{}}} }
+
+// clear forgets everything, for another round.
+func (t *tally) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phases = []*count{{}}
+}
 
 // enter begins a phase.
 func (t *tally) enter(phase string) {
@@ -38,7 +46,7 @@ func (t *tally) present() *count { return t.phases[len(t.phases)-1] }
 func (t *tally) reached(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.present().reached = n
+	t.present().reached, t.present().counted = n, true
 }
 
 // begun is a call under way.
@@ -96,6 +104,7 @@ func (t *tally) all() (phases []count, sum count) {
 		sum.succeeded += p.succeeded
 		sum.sent += p.sent
 		sum.reached += p.reached
+		sum.counted = sum.counted || p.counted
 		sum.durations = append(sum.durations, p.durations...)
 		if p.phase != "" {
 			phases = append(phases, *p)

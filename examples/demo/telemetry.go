@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,7 +60,7 @@ func (t *telemetry) attach(ctx context.Context, out io.Writer) error {
 	}
 	t.onDetach(detach)
 
-	file, err := os.Create(filepath.Join(os.TempDir(), "telltale-demo.log"))
+	file, err := os.CreateTemp("", "telltale-demo-*.log")
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (t *transitions) report(out io.Writer) {
 	for i, e := range t.seen {
 		if hidden := len(t.seen) - 2*shownTransitions; hidden > 0 && i >= shownTransitions && i < shownTransitions+hidden {
 			if i == shownTransitions {
-				fmt.Fprintf(w, "  ...\t\t%d more, of probes that failed\t\t\t\n", hidden)
+				fmt.Fprintf(w, "  ...\t\t%d more of this kind\t\t\t\n", hidden)
 			}
 			continue
 		}

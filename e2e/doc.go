@@ -1,0 +1,2 @@
+// Package e2e tests the adapters together, against what reads them.
+package e2e
