@@ -46,11 +46,9 @@ func (c *limitedContext) Err() error {
 // Value implements [context.Context]. By a private key, a *int, the standard library finds the context that tells a
 // cause: where there is a cause, that must be the real one. (That it asks Err or Done before is true of some versions.)
 func (c *limitedContext) Value(key any) any {
-	if _, private := key.(*int); private && c.real.Load() == nil && c.ended() {
+	_, private := key.(*int)
+	if c.real.Load() != nil || private && c.ended() {
 		return c.made().Value(key)
-	}
-	if real := c.real.Load(); real != nil {
-		return real.Value(key)
 	}
 	return c.outside.Value(key)
 }
@@ -111,12 +109,11 @@ func (c *limitedContext) made() *realContext {
 	real = new(realContext)
 	if c.over.Load() {
 		real.Context, real.stop = context.WithCancel(c.remains())
-		real.stop()
 	} else {
 		real.Context, real.stop = c.limited()
 	}
 	c.real.Store(real)
-	if c.over.Load() { // finish may have come before there was something to stop
+	if c.over.Load() { // finish came before there was something to stop
 		real.stop()
 	}
 	return real
@@ -150,5 +147,4 @@ type deadlineContext struct {
 	deadline time.Time
 }
 
-// Deadline implements [context.Context].
 func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
