@@ -107,7 +107,7 @@ func (p *contextProgram) limit(parent *contextNode, nested bool) {
 
 func (p *contextProgram) root() {
 	n := p.add(&contextNode{end: func() {}})
-	errRoot, base := errors.New("the root's cause"), context.WithValue(context.Background(), "a", 1)
+	errRoot, base := errors.New("the root's cause"), context.WithValue(context.Background(), valueKey("a"), 1)
 	switch p.choose(7) {
 	case 0:
 		n.Context = context.Background()
@@ -120,7 +120,7 @@ func (p *contextProgram) root() {
 		n.Context, n.end = context.WithTimeoutCause(base, d, errRoot)
 	case 3:
 		ctx, cancel := context.WithCancel(base)
-		n.Context, n.end = context.WithValue(ctx, "b", 2), cancel
+		n.Context, n.end = context.WithValue(ctx, valueKey("b"), 2), cancel
 	case 4:
 		foreign := newForeignContext(base)
 		n.Context, n.end = foreign, foreign.cancel
@@ -187,9 +187,9 @@ func (p *contextProgram) step(n *contextNode) {
 		p.saw(n, fmt.Sprint("cause ", i), context.Cause(n))
 	case 4:
 		d, ok := n.Deadline()
-		p.saw(n, fmt.Sprint("deadline ", i, ok, ok && d.Sub(time.Now()) != 0, d.UTC()), nil)
+		p.saw(n, fmt.Sprint("deadline ", i, ok, ok && time.Until(d) != 0, d.UTC()), nil)
 	case 5:
-		p.saw(n, fmt.Sprint("values ", i, n.Value("a"), n.Value("b"), n.Value("c"), n.Value(&foreignContext{})), nil)
+		p.saw(n, fmt.Sprint("values ", i, n.Value(valueKey("a")), n.Value(valueKey("b")), n.Value(valueKey("c")), n.Value(&foreignContext{})), nil)
 	case 6:
 		child := p.add(&contextNode{parent: n})
 		ctx, cancel := context.WithCancelCause(n.Context)
@@ -201,7 +201,7 @@ func (p *contextProgram) step(n *contextNode) {
 	case 8:
 		p.add(&contextNode{parent: n, Context: context.WithoutCancel(n.Context), shields: true, end: func() {}})
 	case 9:
-		p.add(&contextNode{parent: n, Context: context.WithValue(n.Context, "c", i), end: func() {}})
+		p.add(&contextNode{parent: n, Context: context.WithValue(n.Context, valueKey("c"), i), end: func() {}})
 	case 10:
 		p.afterFunc(n)
 	case 11:
@@ -257,7 +257,7 @@ func (p *contextProgram) together(n *contextNode) {
 			case 0:
 				n.Done()
 			case 1:
-				n.Value("a")
+				n.Value(valueKey("a"))
 			case 2:
 				child, cancel := context.WithCancel(n)
 				defer cancel()

@@ -15,7 +15,7 @@ import (
 // TMO-09: many goroutines that ask at once, while the limit passes, the call returns or the caller leaves.
 func TestAContextIsSafeForConcurrentUse(t *testing.T) {
 	for i := range 200 {
-		ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), "k", 1))
+		ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), valueKey("k"), 1))
 		outer := limitedFor(ctx, time.Duration(50+i)*time.Microsecond)
 		c := nestedIn(outer, time.Duration(20+i)*time.Microsecond)
 		var all sync.WaitGroup
@@ -31,7 +31,7 @@ func TestAContextIsSafeForConcurrentUse(t *testing.T) {
 					defer stop()
 					<-child.Done()
 				case 3:
-					if c.Value("k") != 1 {
+					if c.Value(valueKey("k")) != 1 {
 						t.Error("lost its values")
 					}
 				case 4:
@@ -100,7 +100,7 @@ func TestChildrenCostNoGoroutineAndAreNotKept(t *testing.T) {
 	}
 	leaveChildren := func(c *limitedContext) {
 		child, stop := context.WithCancel(c)
-		_, stopToo := context.WithTimeout(context.WithValue(child, "k", 1), time.Hour)
+		_, stopToo := context.WithTimeout(context.WithValue(child, valueKey("k"), 1), time.Hour)
 		_, _ = stop, stopToo // never called
 		context.AfterFunc(child, func() {})
 	}

@@ -25,11 +25,14 @@ func nestedIn(outside context.Context, limit time.Duration) *limitedContext {
 // isReal tells whether the context of the standard library's has been made.
 func (c *limitedContext) isReal() bool { return c.real.Load() != nil }
 
+// valueKey is a key of values in these tests.
+type valueKey string
+
 // TMO-09: the cause is there for whoever asks first, whatever they ask.
 func TestTheCauseOfAnEndNobodyHasAskedFor(t *testing.T) {
 	for what, ask := range map[string]func(context.Context) context.Context{
 		"the context":                   func(c context.Context) context.Context { return c },
-		"a value's":                     func(c context.Context) context.Context { return context.WithValue(c, "k", 1) },
+		"a value's":                     func(c context.Context) context.Context { return context.WithValue(c, valueKey("k"), 1) },
 		"one that knows of its own end": func(c context.Context) context.Context { return overContext{c} },
 		"a child":                       childOf,
 		"an attempt's":                  func(c context.Context) context.Context { return &attemptContext{Context: c} },
@@ -68,12 +71,12 @@ func (overContext) Err() error { return context.Canceled }
 
 // TMO-09
 func TestAContextThatNobodyAsksMakesNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), "k", 1))
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey("k"), 1))
 	defer cancel()
 	c := limitedFor(ctx, time.Hour)
 	key := 1
-	if c.Err() != nil || context.Cause(c) != nil || c.Value("k") != 1 || c.Value(&key) != nil || context.WithoutCancel(c).Value("k") != 1 {
-		t.Errorf("%v, %v", c.Err(), c.Value("k"))
+	if c.Err() != nil || context.Cause(c) != nil || c.Value(valueKey("k")) != 1 || c.Value(&key) != nil || context.WithoutCancel(c).Value(valueKey("k")) != 1 {
+		t.Errorf("%v, %v", c.Err(), c.Value(valueKey("k")))
 	}
 	c.finish()
 	if c.isReal() {
@@ -84,7 +87,7 @@ func TestAContextThatNobodyAsksMakesNothing(t *testing.T) {
 // TMO-09: after the call it is canceled, and keeps its values and its deadline; the caller's later end is not its.
 func TestAContextThatIsUsedAfterTheCallIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeoutCause(context.WithValue(t.Context(), "k", 1), time.Minute, errors.New("the caller's"))
+		ctx, cancel := context.WithTimeoutCause(context.WithValue(t.Context(), valueKey("k"), 1), time.Minute, errors.New("the caller's"))
 		defer cancel()
 		began := time.Now()
 		for _, asked := range []bool{false, true} {
@@ -102,7 +105,7 @@ func TestAContextThatIsUsedAfterTheCallIsCanceled(t *testing.T) {
 					defer stop()
 					<-c.Done()
 					<-child.Done()
-					if c.Err() != context.Canceled || context.Cause(c) != context.Canceled || child.Err() != context.Canceled || c.Value("k") != 1 ||
+					if c.Err() != context.Canceled || context.Cause(c) != context.Canceled || child.Err() != context.Canceled || c.Value(valueKey("k")) != 1 ||
 						!ok || d.Sub(began) != deadline {
 						t.Errorf("asked before %t, limit %v: %v, %v, deadline after %v", asked, limit, c.Err(), context.Cause(c), d.Sub(began))
 					}
@@ -216,5 +219,5 @@ func TestALimitOfAnyLengthIsALimit(t *testing.T) {
 		c.finish()
 	}
 	check(t, runtime.Gosched)
-	synctest.Test(t, func(t *testing.T) { check(t, func() { time.Sleep(1) }) })
+	synctest.Test(t, func(t *testing.T) { check(t, func() { time.Sleep(time.Nanosecond) }) })
 }
