@@ -59,6 +59,25 @@ func BenchmarkTimeoutWaiting(b *testing.B) {
 	bench(b, ints(events.NewBus(), resilience.Timeout{After: time.Minute}), waits)
 }
 
+// BenchmarkWithTimeout is what a timeout costs by hand.
+func BenchmarkWithTimeout(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		one(ctx)
+		cancel()
+	}
+}
+
+func BenchmarkWithTimeoutWaiting(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		waits(ctx)
+		cancel()
+	}
+}
+
 func BenchmarkBulkhead(b *testing.B) {
 	bus := events.NewBus()
 	bench(b, ints(bus, bulkheadOn(bus)), one)

@@ -102,8 +102,8 @@ func (m *machine) admit(now int64) (gen uint32, ok bool, made *transition) {
 	return 0, false, nil
 }
 
-// probeHangs tells whether a probe has exceeded its time: it is given up, and counts as a failure. A probe of another clock
-// is given up, too.
+// probeHangs tells whether a probe has exceeded its time: it is given up, and counts as a failure. A probe of another
+// clock is given up, too.
 func (m *machine) probeHangs(now int64) bool {
 	if m.rules.maxProbeTime < 0 {
 		return false

@@ -86,7 +86,7 @@ func TestTransitionsFollowFromEachOtherUnderContention(t *testing.T) {
 	}
 }
 
-// BRK-13, BUS-03: a handler that hangs delays one call; what is waiting is bounded, the rest is counted and shows as a gap.
+// BRK-13, BUS-03: a handler that hangs delays one call; what waits is bounded, the rest is counted and shows as a gap.
 func TestHandlerThatHangsDelaysOneCallAndDropsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := events.NewBus()

@@ -45,6 +45,12 @@ func (c Call) stale() Call {
 	return c
 }
 
+// fresh returns the call with a reading of the clock.
+func (c Call) fresh() Call {
+	c.now, c.timed = c.clock(), true
+	return c
+}
+
 // clock returns the call's reading of the clock, or a new one if it is stale.
 func (c Call) clock() int64 {
 	if c.timed {

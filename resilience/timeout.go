@@ -37,8 +37,9 @@ func (t Timeout) check() error {
 // timing is a Timeout at its place in a pipeline.
 type timing struct {
 	place
-	limit time.Duration
-	cause *TimeoutError // of the contexts it ends
+	limit  time.Duration
+	cause  *TimeoutError // of the contexts it ends
+	nested bool          // its context is made inside that of another Timeout of the pipeline, and ends first
 }
 
 func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] {
@@ -46,19 +47,43 @@ func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] 
 		return next
 	}
 	limit := or(t.After, defaultTimeout)
-	l := &timing{at, limit, &TimeoutError{Layer: at.name, Limit: limit}}
+	l := &timing{at, limit, &TimeoutError{Layer: at.name, Limit: limit}, b.nestedTiming(at.position)}
 	if b.cfg.Hold != nil {
 		return holdTiming(b, l, next)
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
-		limited, stop := context.WithTimeoutCause(ctx, limit, l.cause)
-		defer stop()
+		call = call.fresh()
+		limited := &limitedContext{outside: ctx, layer: l, began: call.now}
+		defer limited.finish()
 		v, err := next(limited, call, op)
+		if err == nil && !l.bus.LateResult.Heard() {
+			return v, nil // who would hear that it is late?
+		}
 		if l.expired(ctx, limited) {
 			err = l.concluded(ctx, call, err)
 		}
 		return v, err
 	}
+}
+
+// nestedTiming tells whether the context at position is made right inside that of another Timeout, with nothing between
+// that may run what is inside on another goroutine.
+func (b *builder[T]) nestedTiming(position int) bool {
+	for i := position - 1; i >= 0; i-- {
+		switch l := b.cfg.Layers[i].(type) {
+		case Timeout:
+			if l.After >= 0 {
+				return true
+			}
+		case Retry:
+		case around:
+			return false
+		case Gate:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // expired tells whether the limit, and not the context outside, ended the context inside.
