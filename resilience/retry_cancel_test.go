@@ -100,17 +100,18 @@ func TestRetryStopsWhenTheDeadlineComesBeforeTheNextAttempt(t *testing.T) {
 // RET-16: a delay that ends with the deadline is too long; one that ends before is not.
 func TestDeadlineIsComparedWithTheFinalDelay(t *testing.T) {
 	for _, c := range []struct {
-		delay time.Duration
-		runs  int
-	}{{time.Second, 1}, {time.Second - 1, 2}, {2 * time.Second, 1}} {
+		delay, waited time.Duration
+		runs          int
+	}{{time.Second, 0, 1}, {time.Second - 1, time.Second - 1, 2}, {2 * time.Second, 0, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			op := failing{n: -1}
+			began := time.Now()
 			err := resilience.Run(ctx, op.run, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay,
 				Delay: func(resilience.FailedAttempt) time.Duration { return c.delay }})
-			if op.runs != c.runs || !errors.Is(err, errBoom) {
-				t.Errorf("delay %v: %d runs, %v; want %d", c.delay, op.runs, err, c.runs)
+			if waited := time.Since(began); op.runs != c.runs || err != errBoom || waited != c.waited {
+				t.Errorf("delay %v: %d runs, waited %v, %v; want %d, %v and the last outcome", c.delay, op.runs, waited, err, c.runs, c.waited)
 			}
 		})
 	}
