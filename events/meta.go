@@ -22,7 +22,8 @@ type Meta struct {
 	// Execution numbers the call within the process. It is 0 outside of a call, and where a breaker's state change is
 	// the only thing listened to.
 	Execution uint64
-	// Attempt is the 1-based number of the attempt it is about; 0 where it is about none.
+	// Attempt is the 1-based number of the attempt it is about, as far as the layer that tells knows: one outside of
+	// every Retry always says 1. 0 for the events of executions, and outside of a call.
 	Attempt int
 	// Nested tells that the call was made by a subscriber, with a context marked by [Nest]. Adapters ignore such
 	// events, so that an exporter whose own client is resilient cannot feed itself.

@@ -60,7 +60,8 @@ type OutcomeKind uint8
 const (
 	// Succeeded: with a success.
 	Succeeded OutcomeKind = 1 + iota
-	// Failed: with an error, a failing value, or by the expiry of a Timeout layer inside or outside.
+	// Failed: with an error, a failing value, or by the expiry of a Timeout layer inside or outside; also one of another
+	// pipeline that this one runs in.
 	Failed
 	// Rejected: by a layer further in, so that it tells nothing about the dependency.
 	Rejected
