@@ -109,6 +109,7 @@ func (c *limitedContext) made() *realContext {
 	real = new(realContext)
 	if c.over.Load() {
 		real.Context, real.stop = context.WithCancel(c.remains())
+		real.stop() // before anybody can see it: a second one who asks must not find it alive
 	} else {
 		real.Context, real.stop = c.limited()
 	}
