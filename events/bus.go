@@ -20,6 +20,16 @@ type Bus struct {
 	TimedOut            Topic[TimedOut]
 	LateResult          Topic[LateResult]
 	BreakerStateChanged Topic[BreakerStateChanged]
+	HedgeStarted        Topic[HedgeStarted]
+	HedgeSettled        Topic[HedgeSettled]
+	HedgeDenied         Topic[HedgeDenied]
+	FallbackUsed        Topic[FallbackUsed]
+	FlightJoined        Topic[FlightJoined]
+	LimitChanged        Topic[LimitChanged]
+	KeyEvicted          Topic[KeyEvicted]
+	ShadowRejected      Topic[ShadowRejected]
+	FaultInjected       Topic[FaultInjected]
+	ConfigWarning       Topic[ConfigWarning]
 	DiscardFailed       Topic[DiscardFailed]
 	CallbackPanicked    Topic[CallbackPanicked]
 	HandlerPanicked     Topic[HandlerPanicked]
@@ -47,6 +57,9 @@ func NewBus() *Bus {
 	b.Execution.hub, b.Attempt.hub = h, h
 	b.RetryScheduled.hub, b.RetryStopped.hub, b.CallRejected.hub = h, h, h
 	b.TimedOut.hub, b.LateResult.hub, b.BreakerStateChanged.hub = h, h, h
+	b.HedgeStarted.hub, b.HedgeSettled.hub, b.HedgeDenied.hub = h, h, h
+	b.FallbackUsed.hub, b.FlightJoined.hub, b.LimitChanged.hub = h, h, h
+	b.KeyEvicted.hub, b.ShadowRejected.hub, b.FaultInjected.hub, b.ConfigWarning.hub = h, h, h, h
 	b.DiscardFailed.hub, b.CallbackPanicked.hub, b.HandlerPanicked.hub = h, h, h
 	b.Source.hub = h
 	return b
@@ -125,7 +138,7 @@ func (h *hub) accepts(noHandler bool, what string) bool {
 // heard counts subscriptions to events that are published within calls and need the call's record.
 func (h *hub) heard(e Event, delta int64) {
 	switch e.(type) {
-	case BreakerStateChanged, HandlerPanicked:
+	case BreakerStateChanged, HandlerPanicked, LimitChanged, KeyEvicted, ConfigWarning:
 	default:
 		h.calls.Add(delta)
 	}

@@ -49,6 +49,16 @@ var catalogue = []Entry{
 	kindOf("a timeout's limit passed before the operation returned", func(b *Bus) *Topic[TimedOut] { return &b.TimedOut }),
 	kindOf("a result came when nobody counts on it any more", func(b *Bus) *Topic[LateResult] { return &b.LateResult }),
 	kindOf("a circuit breaker went from one state to another", func(b *Bus) *Topic[BreakerStateChanged] { return &b.BreakerStateChanged }),
+	kindOf("the operation is started once more, beside the runs that have not answered yet", func(b *Bus) *Topic[HedgeStarted] { return &b.HedgeStarted }),
+	kindOf("a call that a hedge started has its outcome", func(b *Bus) *Topic[HedgeSettled] { return &b.HedgeSettled }),
+	kindOf("a hedge was due, and its budget had nothing left", func(b *Bus) *Topic[HedgeDenied] { return &b.HedgeDenied }),
+	kindOf("a fallback answered instead of what is inside it", func(b *Bus) *Topic[FallbackUsed] { return &b.FallbackUsed }),
+	kindOf("a call with a key leads or follows in a singleflight", func(b *Bus) *Topic[FlightJoined] { return &b.FlightJoined }),
+	kindOf("a limiter has another limit than before", func(b *Bus) *Topic[LimitChanged] { return &b.LimitChanged }),
+	kindOf("the state of a key that nobody used was dropped", func(b *Bus) *Topic[KeyEvicted] { return &b.KeyEvicted }),
+	kindOf("a circuit breaker in shadow mode would have refused a call", func(b *Bus) *Topic[ShadowRejected] { return &b.ShadowRejected }),
+	kindOf("a call was disturbed on purpose", func(b *Bus) *Topic[FaultInjected] { return &b.FaultInjected }),
+	kindOf("what was built can work, but hardly as it was meant", func(b *Bus) *Topic[ConfigWarning] { return &b.ConfigWarning }),
 	kindOf("a superseded value could not be discarded cleanly", func(b *Bus) *Topic[DiscardFailed] { return &b.DiscardFailed }),
 	kindOf("a function that a layer calls panicked", func(b *Bus) *Topic[CallbackPanicked] { return &b.CallbackPanicked }),
 	kindOf("a subscriber panicked", func(b *Bus) *Topic[HandlerPanicked] { return &b.HandlerPanicked }),
@@ -97,14 +107,17 @@ func SeverityOf(e Event) Severity {
 		switch e.Outcome {
 		case OutcomeFailure, OutcomeTimeout, OutcomeRejected:
 			return SeverityWarn
-		case OutcomeSuccess, OutcomeCanceled:
+		case OutcomeSuccess, OutcomeFallback, OutcomeCanceled:
 		}
 		return SeverityDebug
-	case TimedOut, DiscardFailed:
+	case TimedOut, DiscardFailed, FallbackUsed, FaultInjected, ConfigWarning:
 		return SeverityWarn
+	case LimitChanged:
+		return SeverityInfo
 	case CallbackPanicked, HandlerPanicked:
 		return SeverityError
 	case ExecutionStarted, AttemptStarted, AttemptFinished, RetryScheduled, RetryStopped, CallRejected, LateResult,
+		HedgeStarted, HedgeSettled, HedgeDenied, FlightJoined, KeyEvicted, ShadowRejected,
 		SourceAdded, SourceRemoved:
 	}
 	return SeverityDebug

@@ -144,14 +144,18 @@ func TestSeverityTellsWhatIsWorthAWarning(t *testing.T) {
 			events.ExecutionStarted{}, events.AttemptStarted{}, events.AttemptFinished{Outcome: events.OutcomeFailure}, // a retry may mend it
 			events.RetryScheduled{}, events.RetryStopped{}, events.CallRejected{}, events.LateResult{}, events.SourceAdded{}, events.SourceRemoved{},
 			events.ExecutionFinished{Outcome: events.OutcomeSuccess}, events.ExecutionFinished{Outcome: events.OutcomeCanceled},
+			events.ExecutionFinished{Outcome: events.OutcomeFallback}, events.HedgeStarted{}, events.HedgeSettled{}, events.HedgeDenied{},
+			events.FlightJoined{}, events.KeyEvicted{}, events.ShadowRejected{},
 		},
 		events.SeverityInfo: {
 			events.BreakerStateChanged{To: events.StateClosed}, events.BreakerStateChanged{To: events.StateHalfOpen},
+			events.BreakerStateChanged{To: events.StateDisabled}, events.LimitChanged{},
 		},
 		events.SeverityWarn: {
 			events.BreakerStateChanged{To: events.StateOpen}, events.BreakerStateChanged{To: events.StateForcedOpen},
 			events.ExecutionFinished{Outcome: events.OutcomeFailure}, events.ExecutionFinished{Outcome: events.OutcomeTimeout},
 			events.ExecutionFinished{Outcome: events.OutcomeRejected}, events.TimedOut{}, events.DiscardFailed{},
+			events.FallbackUsed{}, events.FaultInjected{}, events.ConfigWarning{},
 		},
 		events.SeverityError: {events.CallbackPanicked{}, events.HandlerPanicked{}},
 	}) {

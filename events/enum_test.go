@@ -78,11 +78,15 @@ func TestEnumsReadBackFromTheirText(t *testing.T) {
 	check(t, events.AttemptKinds(), false)
 	check(t, events.States(), false)
 	check(t, events.Reasons(), true)
+	check(t, events.FlightRoles(), false)
+	check(t, events.Faults(), false)
 	check(t, []events.Severity{events.SeverityDebug, events.SeverityInfo, events.SeverityWarn, events.SeverityError}, false)
 }
 
-func TestAttemptsHaveEveryOutcomeButRejected(t *testing.T) {
-	want := slices.DeleteFunc(events.Outcomes(), func(o events.Outcome) bool { return o == events.OutcomeRejected })
+func TestAttemptsHaveEveryOutcomeButThoseOfLayers(t *testing.T) {
+	want := slices.DeleteFunc(events.Outcomes(), func(o events.Outcome) bool {
+		return o == events.OutcomeRejected || o == events.OutcomeFallback
+	})
 	if got := events.AttemptOutcomes(); !slices.Equal(got, want) {
 		t.Fatalf("AttemptOutcomes = %v, want %v", got, want)
 	}
@@ -90,17 +94,17 @@ func TestAttemptsHaveEveryOutcomeButRejected(t *testing.T) {
 
 func TestEnumErrorsTellWhatIsAllowed(t *testing.T) {
 	var k events.AttemptKind
-	if err := k.UnmarshalText([]byte("third")); err == nil || err.Error() != `events: AttemptKind "third" is not one of initial, retry` {
+	if err := k.UnmarshalText([]byte("third")); err == nil || err.Error() != `events: AttemptKind "third" is not one of initial, retry, hedge` {
 		t.Errorf("reading: %v", err)
 	}
-	if _, err := events.AttemptKind(9).MarshalText(); err == nil || err.Error() != "events: AttemptKind(9) is not one of initial, retry" {
+	if _, err := events.AttemptKind(9).MarshalText(); err == nil || err.Error() != "events: AttemptKind(9) is not one of initial, retry, hedge" {
 		t.Errorf("writing: %v", err)
 	}
 }
 
 func TestEnumConstantsAllHaveANameAndAreListed(t *testing.T) {
 	want := map[string]int{"Outcome": len(events.Outcomes()), "AttemptKind": len(events.AttemptKinds()), "State": len(events.States()),
-		"Reason": len(events.Reasons()), "Severity": 4}
+		"Reason": len(events.Reasons()), "Severity": 4, "FlightRole": len(events.FlightRoles()), "Fault": len(events.Faults())}
 	got := map[string]int{}
 	for _, file := range source(t) {
 		for _, d := range file.Decls {
@@ -141,7 +145,7 @@ func TestReasonsBelongToOneKindOfDecisionEach(t *testing.T) {
 			transitions = append(transitions, c.Reason)
 		}
 	}
-	all := slices.Concat(events.RejectionReasons("a type of the user's"), events.StopReasons(), transitions)
+	all := slices.Concat(events.RejectionReasons("a type of the user's"), events.StopReasons(), transitions, []events.Reason{events.ReasonAdapted})
 	slices.Sort(all)
 	if !slices.Equal(all, events.Reasons()) {
 		t.Errorf("rejections, stops and transitions have %v, want every reason once: %v", all, events.Reasons())
@@ -151,14 +155,16 @@ func TestReasonsBelongToOneKindOfDecisionEach(t *testing.T) {
 // PITFALL-12
 func TestRejectionReasonsAreThoseALayerGives(t *testing.T) {
 	for layer, want := range map[string][]events.Reason{
-		events.TypeRateLimiter: {events.ReasonRate},
-		events.TypeBreaker:     {events.ReasonOpen, events.ReasonForcedOpen, events.ReasonProbing},
-		events.TypeBulkhead:    {events.ReasonFull, events.ReasonQueueTimeout},
-		events.TypeRetry:       nil,
-		events.TypeTimeout:     nil,
-		events.TypeAround:      nil,
-		events.TypePipeline:    nil,
-		"a user's own":         events.RejectionReasons(events.TypeCustom),
+		events.TypeRateLimiter:     {events.ReasonRate},
+		events.TypeBreaker:         {events.ReasonOpen, events.ReasonForcedOpen, events.ReasonProbing},
+		events.TypeBulkhead:        {events.ReasonFull, events.ReasonQueueTimeout},
+		events.TypeAdaptiveLimiter: {events.ReasonFull, events.ReasonQueueTimeout, events.ReasonShed},
+		events.TypeRetry:           nil,
+		events.TypeHedge:           nil, events.TypeSingleflight: nil, events.TypeFallback: nil, events.TypeChaos: nil, events.TypeRetryBudget: nil,
+		events.TypeTimeout:  nil,
+		events.TypeAround:   nil,
+		events.TypePipeline: nil,
+		"a user's own":      events.RejectionReasons(events.TypeCustom),
 	} {
 		if got := events.RejectionReasons(layer); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", layer, got, want)

@@ -1,5 +1,50 @@
 package events
 
+import "time"
+
+// Fault is what a Chaos layer does to a call.
+type Fault uint8
+
+const (
+	// FaultLatency: the call is delayed.
+	FaultLatency Fault = 1 + iota
+	// FaultError: the call fails.
+	FaultError
+	// FaultValue: the call returns a value that the operation did not.
+	FaultValue
+	// FaultPanic: the call panics.
+	FaultPanic
+)
+
+var faultNames = []string{"", "latency", "error", "value", "panic"}
+
+// Faults lists every Fault.
+func Faults() []Fault { return enumAll[Fault](faultNames) }
+
+// String returns the fault's name, as logs use it.
+func (f Fault) String() string { return enumName("Fault", faultNames, f) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (f Fault) MarshalText() ([]byte, error) { return enumText("Fault", faultNames, f) }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Fault) UnmarshalText(text []byte) error { return enumParse("Fault", faultNames, f, text) }
+
+// FaultInjected: a Chaos layer disturbed a call on purpose.
+type FaultInjected struct {
+	Meta
+	Fault Fault
+	Delay time.Duration // of FaultLatency
+	Err   error         // of FaultError
+}
+
+// ConfigWarning: what was built can work, but hardly as it was meant. It is told once.
+type ConfigWarning struct {
+	Meta
+	Code    string // stable, such as "nested_retry"
+	Message string // for people: what is odd, and what would not be
+}
+
 // DiscardFailed: a superseded value could not be discarded cleanly. The call's outcome is not changed by it.
 type DiscardFailed struct {
 	Meta
@@ -23,9 +68,23 @@ type HandlerPanicked struct {
 	Value any    // what it panicked with; adapters do not export it
 }
 
+func (FaultInjected) EventName() string    { return "fault.injected" }
+func (ConfigWarning) EventName() string    { return "config.warning" }
 func (DiscardFailed) EventName() string    { return "discard.failed" }
 func (CallbackPanicked) EventName() string { return "callback.panicked" }
 func (HandlerPanicked) EventName() string  { return "handler.panicked" }
+
+func (e FaultInjected) appendFields(f []Field) []Field {
+	f = append(f, Field{KeyFault, e.Fault.String()})
+	if e.Delay > 0 {
+		f = append(f, Field{KeyDelay, e.Delay.Seconds()})
+	}
+	return appendError(f, e.Err)
+}
+
+func (e ConfigWarning) appendFields(f []Field) []Field {
+	return append(f, Field{KeyWarning, e.Code}, Field{KeyMessage, e.Message})
+}
 
 func (e DiscardFailed) appendFields(f []Field) []Field { return appendError(f, e.Err) }
 func (e CallbackPanicked) appendFields(f []Field) []Field {

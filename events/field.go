@@ -21,6 +21,10 @@ const (
 	KeyState         = "resilience.circuit_breaker.state"
 	KeyStateFrom     = "resilience.circuit_breaker.state.from"
 	KeySeq           = "resilience.circuit_breaker.seq"
+	KeyFlightRole    = "resilience.singleflight.role"
+	KeyFlightLeader  = "resilience.singleflight.leader.id"
+	KeyFault         = "resilience.chaos.fault"
+	KeyWarning       = "resilience.warning"
 	KeyCallback      = "resilience.callback"
 	KeyHandledEvent  = "resilience.handled_event"
 	KeyErrorType     = "error.type"
@@ -36,6 +40,11 @@ const (
 	KeyFailureRatio  = "failure_ratio"
 	KeyThreshold     = "limit"
 	KeyCooldown      = "cooldown_s"
+	KeyStarted       = "started"
+	KeyLimitFrom     = "limit_from"
+	KeyRate          = "rate"
+	KeyKeys          = "keys"
+	KeyMessage       = "message"
 )
 
 // Field is one thing an event tells. Value is a string, an int64 or a float64 (times in seconds). No field holds a
@@ -86,6 +95,12 @@ func ErrorOf(e Event) error {
 	case BreakerStateChanged:
 		return e.Err
 	case DiscardFailed:
+		return e.Err
+	case HedgeSettled:
+		return e.Err
+	case FallbackUsed:
+		return e.Cause
+	case FaultInjected:
 		return e.Err
 	}
 	return nil

@@ -52,7 +52,7 @@ func (b *Bus) newSource(spec SourceSpec) *Source {
 		s.index = indexes.take()
 	}
 	r := &Source{hub: s.hub, id: s.id, index: s.index, spec: s.spec}
-	r.spec.Breaker, r.spec.Limiter, r.spec.Shared = nil, nil, nil
+	r.spec.Breaker, r.spec.Limiter, r.spec.Budget, r.spec.Shared = nil, nil, nil, nil
 	r.rest = r
 	r.gone.Store(true)
 	s.rest = r

@@ -6,6 +6,8 @@ type Outcome uint8
 const (
 	// OutcomeSuccess: the operation returned what its pipeline calls a success.
 	OutcomeSuccess Outcome = 1 + iota
+	// OutcomeFallback: a Fallback layer answered for a failure: neither plain success nor failure.
+	OutcomeFallback
 	// OutcomeFailure: the operation ran and failed: an error, a failing value or a panic.
 	OutcomeFailure
 	// OutcomeRejected: a layer refused, and that decided the call.
@@ -16,12 +18,13 @@ const (
 	OutcomeCanceled
 )
 
-var outcomeNames = []string{"", "success", "failure", "rejected", "timeout", "canceled"}
+var outcomeNames = []string{"", "success", "fallback", "failure", "rejected", "timeout", "canceled"}
 
 // Outcomes lists every Outcome.
 func Outcomes() []Outcome { return enumAll[Outcome](outcomeNames) }
 
-// AttemptOutcomes lists the outcomes that an attempt can have: none is rejected, since then the operation does not run.
+// AttemptOutcomes lists the outcomes that an attempt can have: none is rejected, since then the operation does
+// not run, and none is a fallback, which is a layer's.
 func AttemptOutcomes() []Outcome {
 	return []Outcome{OutcomeSuccess, OutcomeFailure, OutcomeTimeout, OutcomeCanceled}
 }
@@ -45,9 +48,11 @@ const (
 	AttemptInitial AttemptKind = 1 + iota
 	// AttemptRetry is a run after one that failed.
 	AttemptRetry
+	// AttemptHedge is a run beside others that have not answered yet.
+	AttemptHedge
 )
 
-var attemptKindNames = []string{"", "initial", "retry"}
+var attemptKindNames = []string{"", "initial", "retry", "hedge"}
 
 // AttemptKinds lists every AttemptKind.
 func AttemptKinds() []AttemptKind { return enumAll[AttemptKind](attemptKindNames) }

@@ -37,6 +37,8 @@ const (
 	ReasonNotReplayable
 	// ReasonStopped: OnRetry returned false.
 	ReasonStopped
+	// ReasonBudget: the budget of extra attempts has nothing left.
+	ReasonBudget
 
 	// Reasons of a state change.
 
@@ -44,20 +46,28 @@ const (
 	ReasonRatio
 	// ReasonConsecutive: as many calls as allowed failed in a row.
 	ReasonConsecutive
+	// ReasonSlow: as large a share of calls as allowed was slow.
+	ReasonSlow
 	// ReasonProbeFailed: a probe failed or was given up.
 	ReasonProbeFailed
 	// ReasonProbesOK: enough probes succeeded.
 	ReasonProbesOK
 	// ReasonCooldown: the cooldown has passed.
 	ReasonCooldown
-	// ReasonManual: somebody called Reset or ForceOpen.
+	// ReasonManual: somebody called Reset, ForceOpen, Disable or Enable, or set another limit.
 	ReasonManual
+
+	// Reason of another limit.
+
+	// ReasonAdapted: the limiter found it by what it measures.
+	ReasonAdapted
 )
 
 var reasonNames = []string{"",
 	"open", "forced_open", "probing", "full", "queue_timeout", "rate", "shed",
-	"exhausted", "not_retryable", "deadline", "permanent", "canceled", "not_replayable", "stopped",
-	"ratio", "consecutive", "probe_failed", "probes_ok", "cooldown", "manual",
+	"exhausted", "not_retryable", "deadline", "permanent", "canceled", "not_replayable", "stopped", "budget",
+	"ratio", "consecutive", "slow", "probe_failed", "probes_ok", "cooldown", "manual",
+	"adapted",
 }
 
 // Reasons lists every Reason.
@@ -73,7 +83,9 @@ func RejectionReasons(layerType string) []Reason {
 		return []Reason{ReasonFull, ReasonQueueTimeout}
 	case TypeRateLimiter:
 		return []Reason{ReasonRate}
-	case TypeRetry, TypeTimeout, TypeAround, TypePipeline:
+	case TypeAdaptiveLimiter:
+		return []Reason{ReasonFull, ReasonQueueTimeout, ReasonShed}
+	case TypeRetry, TypeTimeout, TypeAround, TypePipeline, TypeHedge, TypeSingleflight, TypeFallback, TypeChaos, TypeRetryBudget:
 		return nil
 	}
 	return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing, ReasonFull, ReasonQueueTimeout, ReasonRate, ReasonShed}
@@ -82,7 +94,7 @@ func RejectionReasons(layerType string) []Reason {
 // StopReasons lists the reasons for which a retry ends without success.
 func StopReasons() []Reason {
 	return []Reason{ReasonExhausted, ReasonNotRetryable, ReasonDeadline, ReasonPermanent, ReasonCanceled,
-		ReasonNotReplayable, ReasonStopped}
+		ReasonNotReplayable, ReasonStopped, ReasonBudget}
 }
 
 // A Transition is a state a breaker can enter, and a reason for it.
@@ -94,10 +106,10 @@ type Transition struct {
 // Transitions lists every transition a breaker can make.
 func Transitions() []Transition {
 	return []Transition{
-		{StateOpen, ReasonRatio}, {StateOpen, ReasonConsecutive}, {StateOpen, ReasonProbeFailed},
+		{StateOpen, ReasonRatio}, {StateOpen, ReasonConsecutive}, {StateOpen, ReasonSlow}, {StateOpen, ReasonProbeFailed},
 		{StateHalfOpen, ReasonCooldown},
 		{StateClosed, ReasonProbesOK}, {StateClosed, ReasonManual},
-		{StateForcedOpen, ReasonManual},
+		{StateForcedOpen, ReasonManual}, {StateDisabled, ReasonManual},
 	}
 }
 

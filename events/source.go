@@ -8,14 +8,20 @@ import (
 
 // Types of sources: the values of resilience.layer.type. A layer of the user's names its own.
 const (
-	TypePipeline    = "pipeline"
-	TypeRetry       = "retry"
-	TypeBreaker     = "circuit_breaker"
-	TypeTimeout     = "timeout"
-	TypeBulkhead    = "bulkhead"
-	TypeRateLimiter = "rate_limiter"
-	TypeAround      = "around"
-	TypeCustom      = "custom"
+	TypePipeline        = "pipeline"
+	TypeRetry           = "retry"
+	TypeBreaker         = "circuit_breaker"
+	TypeTimeout         = "timeout"
+	TypeBulkhead        = "bulkhead"
+	TypeRateLimiter     = "rate_limiter"
+	TypeAdaptiveLimiter = "adaptive_limiter"
+	TypeHedge           = "hedge"
+	TypeSingleflight    = "singleflight"
+	TypeFallback        = "fallback"
+	TypeChaos           = "chaos"
+	TypeRetryBudget     = "retry_budget"
+	TypeAround          = "around"
+	TypeCustom          = "custom"
 )
 
 // Source is where events come from: a pipeline, a layer at its place in a pipeline, or the state of a shared layer. It is
@@ -55,10 +61,11 @@ type SourceSpec struct {
 	Settings string
 	// Layers are a pipeline's.
 	Layers []SourceSpec
-	// Breaker and Limiter read the present state; nil where there is none. They are called at scrapes, without any
+	// Breaker, Limiter and Budget read the present state; nil where there is none. They are called at scrapes, without any
 	// lock of the bus held, and must be safe for concurrent use.
 	Breaker func() BreakerReading
 	Limiter func() LimiterReading
+	Budget  func() BudgetReading
 }
 
 // BreakerReading is a circuit breaker's state at one moment.
@@ -75,7 +82,7 @@ type BreakerReading struct {
 	// Cooldown is how long the breaker stays open when it opens next, or stays open now.
 	Cooldown time.Duration
 	// Spent is the time spent in each state so far, indexed by State; 0 is no state.
-	Spent [5]time.Duration
+	Spent [6]time.Duration
 }
 
 // LimiterReading is a limiter's state at one moment.
@@ -86,6 +93,14 @@ type LimiterReading struct {
 	Usage int64
 	// Queued is how many calls wait.
 	Queued int64
+}
+
+// BudgetReading is a retry budget's state at one moment.
+type BudgetReading struct {
+	// Available is how many extra attempts it would grant now: 0 is drained.
+	Available int64
+	// Limit is how many it grants at most.
+	Limit int64
 }
 
 // String returns the source's names and type, for people.
@@ -132,6 +147,14 @@ func (s *Source) Limiter() (LimiterReading, bool) {
 		return LimiterReading{}, false
 	}
 	return s.spec.Limiter(), true
+}
+
+// Budget reads a retry budget's state; false for other sources.
+func (s *Source) Budget() (BudgetReading, bool) {
+	if s.spec.Budget == nil {
+		return BudgetReading{}, false
+	}
+	return s.spec.Budget(), true
 }
 
 // SourceAdded: a pipeline or a shared layer was made.

@@ -12,9 +12,11 @@ const (
 	StateHalfOpen
 	// StateForcedOpen rejects every call until told otherwise.
 	StateForcedOpen
+	// StateDisabled lets every call through and counts nothing, until told otherwise.
+	StateDisabled
 )
 
-var stateNames = []string{"", "closed", "open", "half_open", "forced_open"}
+var stateNames = []string{"", "closed", "open", "half_open", "forced_open", "disabled"}
 
 // States lists every State.
 func States() []State { return enumAll[State](stateNames) }

@@ -35,7 +35,7 @@ type machine struct {
 	probing  []int64 // when the probes under way began
 	window   window
 	lastErr  error
-	spent    [5]int64      // time in each state up to since
+	spent    [6]int64      // time in each state up to since
 	cooldown time.Duration // of the last opening, at most maxCooldown
 	next     time.Duration // of the next; its owner sets it when cooldowns grow
 }
@@ -243,7 +243,7 @@ func (m *machine) forget() {
 }
 
 // spentAt returns the time spent in each state up to now. A clock that went back adds nothing.
-func (m *machine) spentAt(now int64) [5]int64 {
+func (m *machine) spentAt(now int64) [6]int64 {
 	spent := m.spent
 	elapsed := max(now-m.since, 0)
 	if over := now - m.until; m.state == events.StateOpen && over > 0 { // the cooldown has passed unnoticed

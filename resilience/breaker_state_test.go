@@ -89,7 +89,7 @@ func TestTimeSpentAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker(resilience.BreakerConfig{ConsecutiveFailures: 1, Cooldown: 10 * time.Second})
 		began := time.Now()
-		var want [5]time.Duration
+		var want [6]time.Duration
 		stay := func(in events.State, d time.Duration) {
 			t.Helper()
 			time.Sleep(d)

@@ -22,6 +22,9 @@ var (
 	ErrTimeout = errors.New("resilience: timeout")
 	// ErrClosed: the pipeline was closed.
 	ErrClosed = errors.New("resilience: pipeline is closed")
+	// ErrGoexit: an operation that ran on a goroutine of its pipeline's (for a Hedge, a Singleflight, a Timeout that
+	// abandons) ended it with runtime.Goexit.
+	ErrGoexit = errors.New("resilience: the operation called runtime.Goexit")
 )
 
 // errNotReturned stands for the error of an operation that panicked or ended its goroutine.

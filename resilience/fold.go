@@ -12,15 +12,16 @@ import (
 
 // builder folds layers into one Next.
 type builder[T any] struct {
-	cfg     PipelineConfig[T]
-	bus     *events.Bus
-	infos   []LayerInfo
-	discard func(context.Context, Call, T)
+	cfg        PipelineConfig[T]
+	bus        *events.Bus
+	infos      []LayerInfo
+	background *background
+	discard    func(context.Context, Call, T)
 }
 
 // fold checks a configuration and makes it ready to run. shared is the source of pipelines that have none of their own.
 func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], error) {
-	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default())}
+	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default()), background: new(background)}
 	b.cfg.Layers = make([]Layer, len(cfg.Layers))
 	for i, l := range cfg.Layers {
 		b.cfg.Layers[i] = literal(l)
@@ -51,6 +52,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	return &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
 		owned: shared == nil, counted: b.counted(), description: description,
+		background: b.background,
 	}, nil
 }
 

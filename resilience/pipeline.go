@@ -63,6 +63,7 @@ type folded[T any] struct {
 	owned       bool // source is this pipeline's alone
 	counted     bool // the operation's runs are counted in a record
 	description Description
+	background  *background // the goroutines that its layers started
 }
 
 // NewPipeline builds a pipeline. Its errors are *ConfigErrors, wrapped or joined, and what does not fit together: the same
@@ -145,21 +146,26 @@ func (p *Pipeline[T]) Describe() Description {
 
 // Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers;
 // what the pipeline shares with others stays usable. It waits, until ctx is done, for the goroutines that the pipeline
-// started: no layer of this version starts any. Closing again does nothing.
+// started: runs that lost to a hedge, shared flights, what a Timeout abandoned; its error is that of ctx. Closing again
+// only waits.
 func (p *Pipeline[T]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	f := p.folded.Load()
 	if f == nil {
+		f = p.closed
 		p.mu.Unlock()
-		return nil
+		if f == nil {
+			return nil
+		}
+		return f.background.wait(ctx)
 	}
 	p.closed = f
 	p.folded.Store(nil)
 	p.mu.Unlock()
 	if f.owned {
-		f.bus.Remove(f.source)
+		defer f.bus.Remove(f.source)
 	}
-	return nil
+	return f.background.wait(ctx)
 }
 
 // unusable tells why the pipeline has nothing to run.
