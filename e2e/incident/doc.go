@@ -1,3 +1,3 @@
-// Package incident plays an outage in virtual time, scrapes it as Prometheus would, and asks Prometheus's own engine what
-// a person on call asks.
+// Package incident asks Prometheus's own engine what a person on call asks in an outage, and compares its answers with what
+// happened.
 package incident

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/telltale-go/telltale/e2e/outage"
 	"github.com/telltale-go/telltale/e2e/promql"
 	"github.com/telltale-go/telltale/events"
 )
 
-// desk is where the person on call sits: the incident, and a Prometheus that scraped it.
+// desk is where the person on call sits: the outage, and a Prometheus that scraped it.
 type desk struct {
-	*story
+	*outage.Story
 	t     *testing.T
 	every time.Duration
 	store *promql.Store
@@ -21,7 +22,7 @@ type desk struct {
 // ask answers a query at a moment of the story: the value by the value of a label, "" if there is no label.
 func (d *desk) ask(at time.Duration, label, query string) map[string]float64 {
 	d.t.Helper()
-	samples, err := d.store.Instant(query, d.start.Add(at))
+	samples, err := d.store.Instant(query, d.Start.Add(at))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -57,8 +58,8 @@ const (
 // PITFALL-9 PITFALL-12 PROM-01
 func TestPersonOnCallGetsTrueAnswers(t *testing.T) {
 	for _, every := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
-		d := &desk{story: play(t, every), t: t, every: every, store: promql.NewStore(t)}
-		if err := d.store.Append(map[string]string{"job": "orders", "instance": "orders-0:9090"}, d.scrapes...); err != nil {
+		d := &desk{Story: outage.Play(t, every, outage.Promres), t: t, every: every, store: promql.NewStore(t)}
+		if err := d.store.Append(map[string]string{"job": "orders", "instance": "orders-0:9090"}, d.Scrapes...); err != nil {
 			t.Fatal(err)
 		}
 		d.whileHealthy()
@@ -68,7 +69,7 @@ func TestPersonOnCallGetsTrueAnswers(t *testing.T) {
 }
 
 func (d *desk) whileHealthy() {
-	at := begins - time.Second
+	at := outage.Begins - time.Second
 	d.want("is a breaker open", d.ask(at, layer, `resilience_circuit_breaker_state{resilience_circuit_breaker_state!="closed"} == 1`),
 		map[string]float64{}, 0)
 	d.want("how often did it open so far", d.ask(at, layer, `sum by (resilience_layer_name) (resilience_circuit_breaker_transitions_total)`),
@@ -80,9 +81,9 @@ func (d *desk) whileHealthy() {
 
 func (d *desk) whileDown() {
 	at := 5*time.Minute + 30*time.Second
-	last := d.transitions[0]
-	for _, e := range d.transitions { // as the scrape before saw it
-		if e.At.Sub(d.start) <= at.Truncate(d.every) {
+	last := d.Transitions[0]
+	for _, e := range d.Transitions { // as the scrape before saw it
+		if e.At.Sub(d.Start) <= at.Truncate(d.every) {
 			last = e
 		}
 	}
@@ -102,19 +103,19 @@ func (d *desk) whileDown() {
 		map[string]float64{"open": 1}, 0.05)
 	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 0, "orders.get": 0}, 0)
 	d.want("what is spared", d.ask(at, reason, `sum by (resilience_reason) (rate(resilience_rejections_total{resilience_reason="open"}[2m]))`),
-		map[string]float64{"open": 2 * perSecond}, 0.02)
+		map[string]float64{"open": 2 * outage.PerSecond}, 0.02)
 }
 
 func (d *desk) afterwards() {
-	at := whole
+	at := outage.Whole
 	d.want("is a breaker open", d.ask(at, layer, `resilience_circuit_breaker_state{resilience_circuit_breaker_state!="closed"} == 1`),
 		map[string]float64{}, 0)
 	d.want("how often did it close", d.ask(at, layer, `sum by (resilience_layer_name) (resilience_circuit_breaker_transitions_total{resilience_circuit_breaker_state="closed"})`),
-		map[string]float64{"orders-db": float64(len(d.entered(events.StateClosed)))}, 0)
+		map[string]float64{"orders-db": float64(len(d.Entered(events.StateClosed)))}, 0)
 	d.want("how long was it open altogether", d.ask(at, layer, `sum by (resilience_layer_name) (resilience_circuit_breaker_state_time_seconds_total{resilience_circuit_breaker_state="open"})`),
 		map[string]float64{"orders-db": d.openFor().Seconds()}, 1e-6)
 	// The load on the database by calls, over the whole story: counters start at zero, so no scrape is needed at the start.
-	extra := d.attempted("orders.create", 0, whole) / d.executed("orders.create", 0, 0, whole)
+	extra := d.Attempted("orders.create", 0, outage.Whole) / d.Executed("orders.create", 0, 0, outage.Whole)
 	d.want("how much load do retries add", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (resilience_attempts_total) / sum by (resilience_pipeline_name) (resilience_executions_total) and on (resilience_pipeline_name) resilience_layer_info{resilience_layer_type="retry"}`),
 		map[string]float64{"orders.create": extra}, 0.001)
 	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 1, "orders.get": 1}, 0)
@@ -135,8 +136,8 @@ func success(window string) string {
 // openings counts the openings so far by their reason.
 func (d *desk) openings(until time.Duration) map[string]float64 {
 	n := map[string]float64{}
-	for _, e := range d.entered(events.StateOpen) {
-		if e.At.Sub(d.start) <= until {
+	for _, e := range d.Entered(events.StateOpen) {
+		if e.At.Sub(d.Start) <= until {
 			n[e.Reason.String()]++
 		}
 	}
@@ -144,8 +145,8 @@ func (d *desk) openings(until time.Duration) map[string]float64 {
 }
 
 func (d *desk) failed(until time.Duration) (n float64) {
-	for _, e := range d.attempts {
-		if e.At.Sub(d.start) <= until && e.Err != nil {
+	for _, e := range d.Attempts {
+		if e.At.Sub(d.Start) <= until && e.Err != nil {
 			n++
 		}
 	}
@@ -155,7 +156,7 @@ func (d *desk) failed(until time.Duration) (n float64) {
 // openFor is how long the breaker was open: a breaker whose cooldown has passed reads half-open, although the transition is
 // made, and published, by the next call.
 func (d *desk) openFor() (sum time.Duration) {
-	for _, e := range d.entered(events.StateOpen) {
+	for _, e := range d.Entered(events.StateOpen) {
 		sum += e.Cooldown
 	}
 	return sum
