@@ -120,10 +120,11 @@ func (s *Story) listen(bus *events.Bus) {
 	})
 }
 
-// pipelines share the breaker of their database and a budget of retries.
+// pipelines: two share the breaker of their database; the third has a dependency that hangs at the same time.
 func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "orders-db", FailureRatio: 0.5, MinCalls: 20, Cooldown: 20 * time.Second, Bus: bus})
 	pool := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "pool", MaxConcurrent: 50, Bus: bus})
+	desk := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "search-desk", MaxConcurrent: 3, MaxQueue: 3, MaxWait: 200 * time.Millisecond, Bus: bus})
 	build := func(name string, layers ...resilience.Layer) *resilience.Pipeline[int] {
 		return resilience.MustPipeline(resilience.PipelineConfig[int]{Name: name, Bus: bus, Layers: layers})
 	}
@@ -132,6 +133,7 @@ func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 			resilience.Retry{Backoff: resilience.Exponential{Base: 50 * time.Millisecond}}, db,
 			resilience.Timeout{Name: "attempt", After: 500 * time.Millisecond}),
 		build("orders.get", resilience.Timeout{After: time.Second}, db),
+		build("search", desk, resilience.Timeout{After: 500 * time.Millisecond}),
 	}
 }
 
@@ -141,6 +143,7 @@ func generate(start time.Time, pipelines []*resilience.Pipeline[int], stop <-cha
 	defer calls.Wait()
 	ticker := time.NewTicker(time.Second / PerSecond)
 	defer ticker.Stop()
+	hangs := pipelines[len(pipelines)-1]
 	for {
 		select {
 		case <-stop:
@@ -149,12 +152,16 @@ func generate(start time.Time, pipelines []*resilience.Pipeline[int], stop <-cha
 		}
 		for _, p := range pipelines {
 			calls.Go(func() {
-				_, _ = p.Do(context.Background(), func(context.Context) (int, error) {
+				_, _ = p.Do(context.Background(), func(ctx context.Context) (int, error) {
 					time.Sleep(20 * time.Millisecond)
-					if at := time.Since(start); at >= Begins && at < Ends {
-						return 0, Down{}
+					switch at := time.Since(start); {
+					case at < Begins || at >= Ends:
+						return 1, nil
+					case p == hangs:
+						<-ctx.Done()
+						return 0, ctx.Err()
 					}
-					return 1, nil
+					return 0, Down{}
 				})
 			})
 		}
