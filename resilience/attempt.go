@@ -36,9 +36,7 @@ func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]
 		number = call.rec.run()
 	}
 	if number > 1 || call.renumber {
-		numbered := numberedContext(ctx, number)
-		defer numbered.end()
-		ctx = numbered
+		ctx = numberedContext(ctx, number)
 	}
 	if call.observed() {
 		return a.observed(ctx, call, number, op)
