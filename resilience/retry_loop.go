@@ -39,11 +39,19 @@ func newRetrying[T any](b *builder[T], at place, r Retry, next Next[T]) Next[T] 
 	}
 }
 
-// again decides after each failed attempt, from the first on, whether another follows.
+// failedTurn is one run of what is inside a Retry that has failed.
+type failedTurn struct {
+	n       int // 1-based
+	failure error
+	value   any // the failing value, where a function of the user's is told
+	signs
+}
+
+// again decides after each failed turn, from the first on, whether another follows.
 func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T, err error, mark int) (T, error) {
 	var p pause
-	var last error // of the attempts before, the last failure that was no refusal
-	for turn := 1; ; turn++ {
+	var last error // of the turns before, the last failure that was no refusal
+	for n := 1; ; n++ {
 		failure, failingValue := seen(err)
 		if failure == nil {
 			if l.feeds {
@@ -51,38 +59,36 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 			}
 			return v, err
 		}
-		failed := FailedAttempt{Number: call.ran(turn), Err: failure}
+		t := failedTurn{n: n, failure: failure, signs: signsOf(failure)}
 		if failingValue && (l.Delay != nil || l.OnRetry != nil) {
-			failed.Value = v
+			t.value = v
 		}
-		signs := signsOf(failure)
 		var reason events.Reason
-		if p, reason = l.decide(ctx, call, turn, p.drawn, &failed, &signs); reason != 0 {
-			l.stopped(ctx, call, &failed, reason)
-			return v, withLast(err, failure, last)
+		if p, reason = l.decide(ctx, &call, &t, p.drawn); reason != 0 {
+			l.stopped(ctx, &call, &t, reason)
+			return v, t.withLast(err, last)
 		}
 		if l.bus.RetryScheduled.Heard() {
-			l.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: call.meta(l.source, failed.Number), Delay: p.delay, Err: failure,
-				MaxAttempts: max(l.MaxAttempts, 0), HintedByPeer: p.hinted})
+			l.scheduled(ctx, &call, &t, p)
 		}
-		if l.Budget == nil {
+		left := failingValue || call.rec != nil // what this turn leaves must be let go of
+		if left && l.Budget == nil {
 			v = l.supersede(ctx, call, v, failure, failingValue, mark)
 		}
-		lives := l.sleep(ctx, call, p.delay)
+		lives := l.sleep(ctx, &call, p.delay)
 		if lives && !l.Budget.take() {
-			l.stopped(ctx, call, &failed, events.ReasonBudget)
-			return v, withLast(err, failure, last)
+			l.stopped(ctx, &call, &t, events.ReasonBudget)
+			return v, t.withLast(err, last)
 		}
-		if l.Budget != nil { // only now is it sure that the value is not the caller's
+		if left && l.Budget != nil { // before it might have been the caller's
 			v = l.supersede(ctx, call, v, failure, failingValue, mark)
 		}
 		if !lives {
-			l.stopped(ctx, call, &failed, contextReason(ctx))
-			return v, canceled(ctx, withLast(given(err), failure, last))
+			l.stopped(ctx, &call, &t, contextReason(ctx))
+			return v, canceled(ctx, t.withLast(given(err), last))
 		}
-		last = dependencysFailure(err, &signs, last)
-		call = call.stale()
-		call.attempt = turn + 1
+		last = t.dependencys(err, last)
+		call.timed, call.attempt = false, n+1
 		if call.rec != nil {
 			call.rec.delay = p.delay
 		}
@@ -96,19 +102,19 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 	}
 }
 
-// supersede lets go of what the failed attempt has left.
-func (l *retrying[T]) supersede(ctx context.Context, call Call, v T, failure error, failingValue bool, mark int) (none T) {
+// supersede lets go of what a failed turn has left.
+func (l *retrying[T]) supersede(ctx context.Context, call Call, v T, failure error, failingValue bool, mark int) T {
 	if failingValue {
 		l.discard(ctx, call, v)
+		var none T
+		v = none
 	}
-	if call.rec != nil {
-		call.release(mark, failure)
-	}
-	return none
+	call.release(mark, failure)
+	return v
 }
 
 // sleep waits, and tells whether the context lived.
-func (l *retrying[T]) sleep(ctx context.Context, call Call, delay time.Duration) bool {
+func (l *retrying[T]) sleep(ctx context.Context, call *Call, delay time.Duration) bool {
 	if delay == 0 {
 		return ctx.Err() == nil
 	}
@@ -126,16 +132,22 @@ func (l *retrying[T]) sleep(ctx context.Context, call Call, delay time.Duration)
 	}
 }
 
-func (l *retrying[T]) stopped(ctx context.Context, call Call, failed *FailedAttempt, reason events.Reason) {
-	if _, refused := refusalIn(failed.Err); !refused { // else the layer that refused has decided
+func (l *retrying[T]) scheduled(ctx context.Context, call *Call, t *failedTurn, p pause) {
+	l.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: call.meta(l.source, call.ran(t.n)), Delay: p.delay, Err: t.failure,
+		MaxAttempts: max(l.MaxAttempts, 0), HintedByPeer: p.hinted})
+}
+
+func (l *retrying[T]) stopped(ctx context.Context, call *Call, t *failedTurn, reason events.Reason) {
+	if t.refusal == nil { // else the layer that refused has decided
 		call.decide(reason, l.source)
 	}
 	if l.bus.RetryStopped.Heard() {
-		attempts := failed.Number
+		number := call.ran(t.n)
+		attempts := number
 		if call.observed() {
 			attempts = call.rec.runs // 0 if all turns were refused
 		}
-		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, failed.Number), Reason: reason, Err: failed.Err,
+		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, number), Reason: reason, Err: t.failure,
 			Attempts: attempts})
 	}
 }
@@ -148,29 +160,27 @@ func contextReason(ctx context.Context) events.Reason {
 	return events.ReasonDeadline
 }
 
-// withLast adds the last failure of the attempts before to a refusal, which is none of the dependency's.
-func withLast(err, failure, last error) error {
-	if _, has := failure.(*refusedRetry); has || last == nil {
-		return err
-	}
-	if _, refused := refusalIn(failure); !refused {
+// withLast adds the last failure of the turns before to a refusal, which is none of the dependency's. err is the failure as
+// it is handed on.
+func (t *failedTurn) withLast(err, last error) error {
+	if _, has := t.failure.(*refusedRetry); has || last == nil || t.refusal == nil {
 		return err
 	}
 	return &refusedRetry{err, last}
 }
 
-// dependencysFailure returns the failure, or, where that is a refusal, the one that came with it or before.
-func dependencysFailure(err error, signs *signs, before error) error {
-	failure := given(err)
-	if r, ok := failure.(*refusedRetry); ok {
-		return r.last
-	}
-	refused := signs.refusal != nil
+// dependencys returns the failure, or, where that is a refusal, the one that came with it or before.
+func (t *failedTurn) dependencys(err, before error) error {
+	refused := t.refusal != nil
 	if _, judged := err.(*verdict); judged {
-		_, refused = refusalIn(failure)
+		err = given(err)
+		_, refused = refusalIn(err)
+	}
+	if r, ok := err.(*refusedRetry); ok {
+		return r.last
 	}
 	if refused {
 		return before
 	}
-	return failure
+	return err
 }

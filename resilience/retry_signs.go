@@ -14,9 +14,17 @@ type signs struct {
 	refusal interface{ refusal() refusal }          // as refusalIn finds it
 }
 
-func signsOf(failure error) (s signs) {
-	s.look(failure, true)
-	return s
+func signsOf(failure error) signs {
+	switch failure.(type) {
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }, interface{ RetryAfter() time.Duration }:
+		var s signs
+		s.look(failure, true)
+		return s
+	}
+	if failure == ErrGoexit {
+		return signs{final: events.ReasonNotRetryable}
+	}
+	return signs{} // all errors of ours that tell something wrap another, or may
 }
 
 // look walks along err. single tells whether single wrapping alone has led to it, see refusalIn.
@@ -61,6 +69,9 @@ func (s *signs) add(err error, single bool) {
 		s.refuse(e, single)
 	case *LimitedError:
 		s.refuse(e, single)
+	}
+	if err == ErrGoexit {
+		s.final = events.ReasonNotRetryable
 	}
 	if s.hint == nil {
 		s.hint, _ = err.(interface{ RetryAfter() time.Duration })
