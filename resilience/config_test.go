@@ -160,6 +160,7 @@ func TestRetryRefusesBadOptions(t *testing.T) {
 		"RetryRejections": anyValue,
 		"StopOnLongHint":  anyValue,
 		"IgnoreDeadline":  anyValue,
+		"Budget":          []bad[retry]{{with: retry{Budget: new(resilience.RetryBudget)}, value: "a zero RetryBudget", allowed: "made by NewRetryBudget"}},
 		"Rand":            anyValue,
 	})
 }
