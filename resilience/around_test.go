@@ -139,28 +139,30 @@ func TestRunsAreNumberedWhoeverStartsThem(t *testing.T) {
 	}
 }
 
-// RET-02: a context keeps its attempt's number, and pipelines inside, or later, count anew.
+// RET-02: a context keeps its attempt's number, and pipelines inside, or later, count anew, whether anybody listens or not.
 func TestPipelinesWithinAnAttemptCountAnew(t *testing.T) {
-	var kept context.Context
-	nested := ints(events.Off(), resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay})
-	numbers := func(ctx context.Context) (all []int) {
-		nested.Run(ctx, func(ctx context.Context) error { all = append(all, resilience.AttemptNumber(ctx)); return errBoom })
-		return all
-	}
-	var inside []int
-	ints(events.Off(), resilience.Retry{Backoff: resilience.NoDelay}).Run(t.Context(), func(ctx context.Context) error {
-		if kept = ctx; resilience.AttemptNumber(ctx) < 2 {
-			return errBoom
+	for _, bus := range []*events.Bus{events.Off(), listened()} {
+		var kept context.Context
+		nested := ints(bus, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay})
+		numbers := func(ctx context.Context) (all []int) {
+			nested.Run(ctx, func(ctx context.Context) error { all = append(all, resilience.AttemptNumber(ctx)); return errBoom })
+			return all
 		}
-		type key struct{}
-		inside = numbers(context.WithValue(context.WithoutCancel(ctx), key{}, 1))
-		return nil
-	})
-	if want := []int{1, 2}; !slices.Equal(inside, want) || !slices.Equal(numbers(kept), want) {
-		t.Errorf("attempts of pipelines inside and later: %v, %v; want %v", inside, numbers(kept), want)
-	}
-	if n := resilience.AttemptNumber(kept); n != 2 {
-		t.Errorf("the context of attempt 2 has the number %d", n)
+		var inside []int
+		ints(bus, resilience.Retry{Backoff: resilience.NoDelay}).Run(t.Context(), func(ctx context.Context) error {
+			if kept = ctx; resilience.AttemptNumber(ctx) < 2 {
+				return errBoom
+			}
+			type key struct{}
+			inside = numbers(context.WithValue(context.WithoutCancel(ctx), key{}, 1))
+			return nil
+		})
+		if want := []int{1, 2}; !slices.Equal(inside, want) || !slices.Equal(numbers(kept), want) {
+			t.Errorf("attempts of pipelines inside and later: %v, %v; want %v", inside, numbers(kept), want)
+		}
+		if n := resilience.AttemptNumber(kept); n != 2 {
+			t.Errorf("the context of attempt 2 has the number %d", n)
+		}
 	}
 }
 

@@ -48,12 +48,13 @@ func TestRetryWithABudgetKeepsItsOrder(t *testing.T) {
 
 // RET-11, RET-17, PITFALL-31: what others take during the wait is gone: the value comes back as it was, unclosed.
 func TestADenialAfterTheWaitReturnsTheValueUnclosed(t *testing.T) {
-	for name, b := range map[string]*resilience.RetryBudget{"feedback": tokens(100), "replenishing": allowance(50)} {
+	for name, make := range map[string]func(int) *resilience.RetryBudget{"feedback": tokens, "replenishing": allowance} {
 		synctest.Test(t, func(t *testing.T) {
+			b := make(100)
 			bus := events.NewBus()
 			tape := record(bus)
 			time.AfterFunc(time.Second, func() {
-				runsOf(t, 50, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay, Budget: b})
+				runsOf(t, 100, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay, Budget: b})
 			})
 			kept, runs := &reply{status: 503}, 0
 			got, err := replies(bus, resilience.Retry{Backoff: resilience.Constant(time.Minute), Budget: b}).Do(t.Context(),

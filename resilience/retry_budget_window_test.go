@@ -43,7 +43,7 @@ func TestReplenishingBudgetAllowsSoManyAWindow(t *testing.T) {
 // RET-18: what lies around an attempt takes nothing: not a first attempt, not a success, not a call that waits.
 func TestATokenIsTakenWhenTheExtraAttemptStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "payments", Allowance: 5, Window: time.Hour, Bus: events.Off()})
+		b := allowance(5)
 		p := ints(events.Off(), resilience.Retry{MaxAttempts: 2, Backoff: resilience.Constant(time.Second), Budget: b})
 		left := func(want int, when string) {
 			t.Helper()
@@ -70,8 +70,9 @@ func TestATokenIsTakenWhenTheExtraAttemptStarts(t *testing.T) {
 
 // RET-18, PIPE-15: a cancellation before the extra attempt takes none, and frees a value that the wait kept.
 func TestCancellationDuringTheWaitTakesNoToken(t *testing.T) {
-	for name, b := range map[string]*resilience.RetryBudget{"feedback": tokens(100), "replenishing": allowance(50)} {
+	for name, make := range map[string]func(int) *resilience.RetryBudget{"feedback": tokens, "replenishing": allowance} {
 		synctest.Test(t, func(t *testing.T) {
+			b := make(100)
 			bus := events.NewBus()
 			tape := record(bus)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +83,7 @@ func TestCancellationDuringTheWaitTakesNoToken(t *testing.T) {
 				t.Errorf("%s: %v, %v, closed %d times; want the cancellation, and the value closed once", name, got, err, kept.closed)
 			}
 			// The attempt itself failed before the caller left.
-			if taken := 50 - b.Available(); taken != map[string]int{"feedback": 1}[name] {
+			if taken := int(b.Snapshot().Limit) - b.Available(); taken != map[string]int{"feedback": 1}[name] {
 				t.Errorf("%s: %d taken", name, taken)
 			}
 			if e := heard[events.RetryStopped](tape)[0]; e.Reason != events.ReasonCanceled {
@@ -147,7 +148,7 @@ func TestFeedbackBudgetCountsEveryOutcomeUnderContention(t *testing.T) {
 
 // PIPE-26: a budget may be used in one bubble after another, and outside.
 func TestABudgetLivesThroughBubbles(t *testing.T) {
-	b := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "payments", Allowance: 2, Window: time.Hour, Bus: events.Off()})
+	b := allowance(2)
 	retry := resilience.Retry{Backoff: resilience.NoDelay, Budget: b}
 	if got := runsOf(t, 2, retry); !slices.Equal(got, []int{3, 1}) {
 		t.Errorf("outside: runs %v", got)
