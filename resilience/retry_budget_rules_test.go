@@ -91,7 +91,7 @@ func TestReplenishedWindowsBeforeTheFirst(t *testing.T) {
 
 // RET-17, RET-18: who comes at the same moment neither loses nor doubles what another does.
 func TestABudgetsWordIsChangedByOneAtATime(t *testing.T) {
-	const callers, each = 8, 20_000
+	const callers, each = 8, 50_000
 	replenishing := MustRetryBudget(RetryBudgetConfig{Name: "b", Allowance: callers * each / 2, Window: time.Hour, Bus: events.Off()})
 	feedback := MustRetryBudget(RetryBudgetConfig{Name: "b", Tokens: 4 * callers * each, Ratio: 0.5, Bus: events.Off()})
 	var granted atomic.Int64
