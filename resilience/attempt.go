@@ -31,9 +31,9 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 
 // numbered runs an attempt that is observed, or whose number the operation's context tells.
 func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]) (T, error) {
-	number := call.attempt
+	number, kind := call.attempt, events.AttemptInitial
 	if call.rec != nil {
-		number = call.rec.run()
+		number, kind = call.rec.run()
 	}
 	if number > 1 || call.renumber {
 		numbered := numberedContext(ctx, number)
@@ -41,18 +41,14 @@ func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]
 		ctx = numbered
 	}
 	if call.observed() {
-		return a.observed(ctx, call, number, op)
+		return a.observed(ctx, call, number, kind, op)
 	}
 	return a.once(ctx, call, op)
 }
 
 // observed runs an attempt whose beginning and end are told.
-func (a *attempting[T]) observed(limited context.Context, call Call, number int, op Operation[T]) (v T, err error) {
+func (a *attempting[T]) observed(limited context.Context, call Call, number int, kind events.AttemptKind, op Operation[T]) (v T, err error) {
 	rec, began := call.rec, call.clock()
-	kind := events.AttemptInitial
-	if number > 1 {
-		kind = events.AttemptRetry
-	}
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.AttemptFinished]
 	defer func() {

@@ -109,7 +109,7 @@ func (l *retrying[T]) stops(ctx context.Context, call Call, turn int, failure er
 	if ctx.Err() != nil {
 		return contextReason(ctx)
 	}
-	if _, panicked := find[*PanicError](failure); panicked {
+	if neverReturned(failure) {
 		return events.ReasonNotRetryable
 	}
 	if reason := stopIn(failure); reason != 0 {
@@ -191,7 +191,7 @@ func (l *retrying[T]) stopped(ctx context.Context, call Call, failed FailedAttem
 	if l.bus.RetryStopped.Heard() {
 		attempts := failed.Number
 		if call.observed() {
-			attempts = call.rec.runs // 0 if all turns were refused
+			attempts = call.rec.runs() // 0 if all turns were refused
 		}
 		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, failed.Number), Reason: reason, Err: failed.Err,
 			Attempts: attempts})
