@@ -22,17 +22,11 @@ func (b *background) run(f func()) {
 	}()
 }
 
-// began counts a goroutine that is about to be started, and defers ended.
+// began counts a goroutine that is about to be started; it defers ended.
 func (b *background) began() {
 	b.mu.Lock()
 	b.running++
 	b.mu.Unlock()
-}
-
-func (b *background) count() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.running
 }
 
 func (b *background) ended() {
@@ -44,6 +38,13 @@ func (b *background) ended() {
 		}
 		b.waiting = nil
 	}
+}
+
+// count returns how many run at present.
+func (b *background) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
 }
 
 // wait returns when nothing runs, or with the error of ctx.
@@ -74,39 +75,25 @@ type caught[T any] struct {
 // catch runs next such that neither a panic nor Goexit leaves it, and hands how it ended to end, on the same goroutine.
 func catch[T any](ctx context.Context, call Call, op Operation[T], next Next[T], end func(caught[T])) {
 	var c caught[T]
-	defer func() { end(c) }()
-	c.run(ctx, call, op, next)
-}
-
-// run runs next and keeps how it ended. A panic stops here; Goexit goes on, through what the caller has deferred.
-func (c *caught[T]) run(ctx context.Context, call Call, op Operation[T], next Next[T]) {
-	c.err = ErrGoexit
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			c = broken[T](recover())
 		}
-		if p := recover(); p != nil {
-			pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
-			if !ok {
-				pe = &PanicError{Value: p, Stack: debug.Stack()}
-			}
-			c.panic, c.err = pe, pe
-		}
+		end(c)
 	}()
 	c.v, c.err = next(ctx, call, op)
 	returned = true
 }
 
-// forsaken gets rid of what a run has left that nobody waits for any more: it discards the value, has gates settle that
-// held it, and publishes a panic, of which nobody else would learn.
-func (c caught[T]) forsaken(ctx context.Context, call Call, at place, discard func(context.Context, Call, T)) {
-	failure, _ := seen(c.err)
-	defer call.release(0, failure)
-	if p, ok := find[*PanicError](failure); ok {
-		at.panicked(ctx, call, "operation", p.Value)
+// broken tells how a run ended that did not return, by what recover returned: nil after Goexit.
+func broken[T any](p any) caught[T] {
+	if p == nil {
+		return caught[T]{err: ErrGoexit}
 	}
-	if delivers(c.err) && !call.valueless {
-		discard(ctx, call, c.v)
+	pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
+	if !ok {
+		pe = &PanicError{Value: p, Stack: debug.Stack()}
 	}
+	return caught[T]{err: pe, panic: pe}
 }

@@ -80,7 +80,7 @@ type record struct {
 	number   int                // of the last run of the operation
 	kind     events.AttemptKind // of the next; 0 for the first
 	reserved int                // the number of the next, if that is settled
-	shared   *runs              // nil while nothing has run beside: then there were as many runs as number says
+	common   *runs              // nil while nothing has run beside: then there were as many runs as number says
 	own      runs               // shared by the forks of a record that is none
 	delay    time.Duration
 
@@ -113,11 +113,11 @@ func (r *record) meta(source *events.Source, attempt int, at int64) events.Meta 
 
 // run begins another run of the operation.
 func (r *record) run() (number int, kind events.AttemptKind) {
-	if r.shared == nil {
+	if r.common == nil {
 		r.number++
 	} else {
 		r.number = r.take()
-		r.shared.begun.Add(1)
+		r.common.begun.Add(1)
 	}
 	kind, r.kind = r.next(), events.AttemptRetry
 	r.reason, r.decider = 0, nil
@@ -126,10 +126,10 @@ func (r *record) run() (number int, kind events.AttemptKind) {
 
 // runs returns how many times the operation has run in the whole call.
 func (r *record) runs() int {
-	if r.shared == nil {
+	if r.common == nil {
 		return r.number
 	}
-	return int(r.shared.begun.Load())
+	return int(r.common.begun.Load())
 }
 
 // decide notes what decided the attempt.

@@ -23,8 +23,8 @@ var (
 	// ErrClosed: the pipeline was closed.
 	ErrClosed = errors.New("resilience: pipeline is closed")
 	// ErrGoexit: an operation that ran on a goroutine of its pipeline's (for a Hedge, a Singleflight, a Timeout that
-	// abandons) ended it with runtime.Goexit. It is never retried.
-	ErrGoexit error = goexited{}
+	// abandons) ended it with runtime.Goexit.
+	ErrGoexit = errors.New("resilience: the operation called runtime.Goexit")
 )
 
 // errNotReturned stands for the error of an operation that panicked or ended its goroutine.
@@ -34,20 +34,6 @@ type notReturned struct{}
 
 func (notReturned) Error() string     { return "resilience: the operation did not return" }
 func (notReturned) ErrorType() string { return "not_returned" }
-
-type goexited struct{}
-
-func (goexited) Error() string     { return "resilience: the operation called runtime.Goexit" }
-func (goexited) ErrorType() string { return "not_returned" }
-
-// neverReturned tells whether err is the panic of an operation, or its end of a goroutine that was not its own.
-func neverReturned(err error) bool {
-	if _, panicked := find[*PanicError](err); panicked {
-		return true
-	}
-	_, ended := find[goexited](err)
-	return ended
-}
 
 // BreakerOpenError is a circuit breaker's refusal. One object serves all calls that are refused for the same opening.
 type BreakerOpenError struct {

@@ -21,14 +21,14 @@ func (c Call) fork(into *record) Call {
 	if r == nil {
 		return c
 	}
-	if r.shared == nil {
-		r.shared = &r.own
-		r.shared.numbers.Store(int64(r.number))
-		r.shared.begun.Store(int64(r.number))
+	if r.common == nil {
+		r.common = &r.own
+		r.common.numbers.Store(int64(r.number))
+		r.common.begun.Store(int64(r.number))
 	}
 	*into = record{
 		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,
-		kind: r.kind, reserved: r.reserved, shared: r.shared, delay: r.delay,
+		kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
 	}
 	into.held.on = r.held.on
 	r.reserved, r.delay = 0, 0
@@ -60,7 +60,7 @@ func (r *record) next() events.AttemptKind { return or(r.kind, events.AttemptIni
 // reserve settles the number of the next attempt, so that it is known before the attempt has passed its gates.
 func (r *record) reserve() int {
 	if r.reserved == 0 {
-		r.reserved = int(r.shared.numbers.Add(1))
+		r.reserved = int(r.common.numbers.Add(1))
 	}
 	return r.reserved
 }
@@ -74,7 +74,7 @@ func (r *record) take() (number int) {
 
 // giveBack gives a reserved number back that was not needed. If others were given after it, it stays a gap.
 func (r *record) giveBack() {
-	if n := int64(r.reserved); n != 0 && r.shared.numbers.CompareAndSwap(n, n-1) {
+	if n := int64(r.reserved); n != 0 && r.common.numbers.CompareAndSwap(n, n-1) {
 		r.reserved = 0
 	}
 }

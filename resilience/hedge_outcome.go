@@ -63,7 +63,7 @@ func (r *race[T]) judge(ctx context.Context, call Call, e *entry[T]) {
 
 // ends tells whether no other run could mend this failure.
 func (r *race[T]) ends(ctx context.Context, call Call, failure error) bool {
-	if neverReturned(failure) || stopIn(failure) != 0 {
+	if didNotReturn(failure) || stopIn(failure) != 0 {
 		return true
 	}
 	return r.If != nil && ctx.Err() == nil && !r.worthwhile(ctx, call, failure)

@@ -109,7 +109,7 @@ func (l *retrying[T]) stops(ctx context.Context, call Call, turn int, failure er
 	if ctx.Err() != nil {
 		return contextReason(ctx)
 	}
-	if neverReturned(failure) {
+	if didNotReturn(failure) {
 		return events.ReasonNotRetryable
 	}
 	if reason := stopIn(failure); reason != 0 {
