@@ -19,8 +19,11 @@ type attempting[T any] struct {
 func newAttempting[T any](b *builder[T], at place) Next[T] {
 	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
-		if call.rec != nil || call.attempt > 1 || call.renumber {
-			return a.numbered(ctx, call, op)
+		if call.rec != nil {
+			return a.recorded(ctx, call, op)
+		}
+		if call.attempt > 1 || call.renumber {
+			ctx = numberedContext(ctx, call.attempt)
 		}
 		if a.classify == nil && !a.recover {
 			return op(ctx)
@@ -29,16 +32,11 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 	}
 }
 
-// numbered runs an attempt that is observed, or whose number the operation's context tells.
-func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]) (T, error) {
-	number, kind := call.attempt, events.AttemptInitial
-	if call.rec != nil {
-		number, kind = call.rec.run()
-	}
+// recorded runs an attempt of a call that has a record.
+func (a *attempting[T]) recorded(ctx context.Context, call Call, op Operation[T]) (T, error) {
+	number, kind := call.rec.run()
 	if number > 1 || call.renumber {
-		numbered := numberedContext(ctx, number)
-		defer numbered.end()
-		ctx = numbered
+		ctx = numberedContext(ctx, number)
 	}
 	if call.observed() {
 		return a.observed(ctx, call, number, kind, op)

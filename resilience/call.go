@@ -142,35 +142,28 @@ func (c Call) decide(reason events.Reason, by *events.Source) {
 // attemptKey finds the number of the attempt in the operation's context.
 type attemptKey struct{}
 
-// attemptContext has the number of an attempt after the first, for as long as the attempt runs.
+// attemptContext has the number of an attempt after the first.
 type attemptContext struct {
 	context.Context
-	number atomic.Int64 // 0: it has ended
+	number int
 }
 
 func numberedContext(ctx context.Context, number int) *attemptContext {
-	numbersRunning.Add(1)
-	c := &attemptContext{Context: ctx}
-	c.number.Store(int64(number))
-	return c
-}
-
-func (c *attemptContext) end() {
-	c.number.Store(0)
-	numbersRunning.Add(-1)
+	if !numbered.Load() {
+		numbered.Store(true)
+	}
+	return &attemptContext{ctx, number}
 }
 
 func (c *attemptContext) Value(key any) any {
 	if _, ok := key.(attemptKey); ok {
-		if n := c.number.Load(); n > 0 {
-			return int(n)
-		}
+		return c.number
 	}
 	return c.Context.Value(key)
 }
 
-// AttemptNumber returns the 1-based number of the attempt that runs with this context, counted over the whole call;
-// 1 outside of a pipeline, and when the attempt has ended.
+// AttemptNumber returns the 1-based number of the attempt that ctx is of, counted over the whole call; 1 outside of a
+// pipeline.
 func AttemptNumber(ctx context.Context) int {
 	if n, ok := ctx.Value(attemptKey{}).(int); ok {
 		return n
@@ -178,6 +171,6 @@ func AttemptNumber(ctx context.Context) int {
 	return 1
 }
 
-// numbersRunning counts the attempts that run at present, in the whole process, with a number in their context: only
-// while there is one can a context have a number, so that the first attempts of all other calls need not look for it.
-var numbersRunning atomic.Int64
+// numbered tells whether there has been an attempt after the first, in the whole process: until then no context has a
+// number, and first attempts need not look for one.
+var numbered atomic.Bool

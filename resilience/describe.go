@@ -33,8 +33,8 @@ func (b *builder[T]) describe() Description {
 	d := Description{Name: b.cfg.Name, Layers: []LayerDescription{}}
 	for i, info := range b.infos {
 		l := LayerDescription{Position: i, Name: info.Name, Type: info.Type, Settings: append([]Setting{}, info.Settings...)}
-		if s, ok := b.cfg.Layers[i].(stateful); ok {
-			l.Shared = s.stateSource().Layer()
+		if state := sharedState(b.cfg.Layers[i]); state != nil {
+			l.Shared = state.Layer()
 		}
 		d.Layers = append(d.Layers, l)
 	}
@@ -46,10 +46,21 @@ func (b *builder[T]) spec(d Description) events.SourceSpec {
 	spec := events.SourceSpec{Pipeline: d.Name, Type: events.TypePipeline}
 	for i, l := range d.Layers {
 		layer := events.SourceSpec{Pipeline: d.Name, Layer: l.Name, Type: l.Type, Position: i, Settings: settingsLine(l.Settings)}
-		if s, ok := b.cfg.Layers[i].(stateful); ok {
-			layer.Shared = s.stateSource()
-		}
+		layer.Shared = sharedState(b.cfg.Layers[i])
 		spec.Layers = append(spec.Layers, layer)
 	}
 	return spec
+}
+
+// sharedState returns the source of the state that a layer shares with others, nil if it has none.
+func sharedState(l Layer) *events.Source {
+	switch l := l.(type) {
+	case stateful:
+		return l.stateSource()
+	case budgeted:
+		if budget := l.retryBudget(); budget != nil {
+			return budget.source
+		}
+	}
+	return nil
 }

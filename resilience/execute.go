@@ -28,7 +28,7 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 	if ctx.Err() != nil {
 		return v, canceled(ctx, nil)
 	}
-	if numbersRunning.Load() != 0 {
+	if numbered.Load() {
 		call.renumber = ctx.Value(attemptKey{}) != nil
 	}
 	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {

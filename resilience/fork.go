@@ -57,6 +57,14 @@ func (r *record) left() {
 // next returns the kind of the next attempt.
 func (r *record) next() events.AttemptKind { return or(r.kind, events.AttemptInitial) }
 
+// upcoming returns the number that reserve would give.
+func (r *record) upcoming() int {
+	if r.reserved != 0 || r.common == nil {
+		return or(r.reserved, r.number+1)
+	}
+	return int(r.common.numbers.Load()) + 1
+}
+
 // reserve settles the number of the next attempt, so that it is known before the attempt has passed its gates.
 func (r *record) reserve() int {
 	if r.reserved == 0 {

@@ -42,6 +42,10 @@ type Hedge struct {
 	// error marked with Permanent, a refusal by a layer of ours, or what came after the context's end. Nil means
 	// PipelineConfig.RetryIf, and if that is nil too, every failure.
 	If func(error) bool
+	// Budget is the allowance of extra attempts that the hedges share with others: where it denies one, what runs goes on,
+	// and the next is asked for when it is due. Nil means no such limit. A run that succeeds, or fails in a way that If
+	// accepts, is told to the budget; runs that lost are not.
+	Budget *RetryBudget
 	// WaitLosers has the call wait until the runs that lost have ended, for operations that write what is the caller's.
 	// It then waits for its runs when the context ends, too: it is as cooperative as a call without a Hedge.
 	WaitLosers bool
@@ -59,8 +63,13 @@ func (h Hedge) LayerInfo() LayerInfo {
 	if h.Learn != nil {
 		settings = append(settings, Setting{"learn", h.Learn.setting()})
 	}
+	if h.Budget != nil {
+		settings = append(settings, Setting{"budget", h.Budget.Name()})
+	}
 	return LayerInfo{Name: h.Name, Type: events.TypeHedge, Settings: append(settings, Setting{"wait_losers", fmt.Sprint(h.WaitLosers)})}
 }
+
+func (h Hedge) retryBudget() *RetryBudget { return h.Budget }
 
 func (h Hedge) withDefaults() Hedge {
 	h.MaxAttempts = or(h.MaxAttempts, defaultHedgeAttempts)
@@ -78,6 +87,7 @@ func (h Hedge) check() error {
 	if h.Learn != nil && !h.Learn.ready() {
 		c.refuse("Learn", "a zero LearnedDelay", "made by NewLearnedDelay, or nil")
 	}
+	c.budget(h.Budget)
 	return c.err()
 }
 

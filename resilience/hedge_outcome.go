@@ -52,12 +52,18 @@ func (r *race[T]) judge(ctx context.Context, call Call, e *entry[T]) {
 	switch {
 	case failure == nil:
 		r.final = true
+		if r.feeds {
+			r.Budget.feed(true)
+		}
 		if first && r.Learn != nil {
 			r.Learn.observe(time.Duration(e.ended - r.began))
 		}
 	case !r.refused:
 		r.failures = append(r.failures, e.err)
 		r.final = r.ends(ctx, call, failure)
+		if r.feeds && !r.final && (ctx.Err() == nil || endedByTimeout(ctx)) {
+			r.Budget.feed(false)
+		}
 	}
 }
 
@@ -120,6 +126,11 @@ func (r *race[T]) giveUp(ctx context.Context, call Call) (v T, err error) {
 	var last error
 	if r.chosen != nil {
 		last = given(r.outcome())
+	}
+	if r.feeds && endedByTimeout(ctx) {
+		for range r.n - r.judged { // they had their time
+			r.Budget.feed(false)
+		}
 	}
 	ended := canceled(ctx, last)
 	r.leave(ctx)

@@ -20,6 +20,7 @@ type hedging[T any] struct {
 	next       Next[T]
 	background *background
 	discard    func(context.Context, Call, T)
+	feeds      bool // it tells its Budget how the runs end
 }
 
 func newHedging[T any](b *builder[T], at place, h Hedge, next Next[T]) Next[T] {
@@ -30,7 +31,7 @@ func newHedging[T any](b *builder[T], at place, h Hedge, next Next[T]) Next[T] {
 	if h.MaxAttempts == 1 {
 		return next
 	}
-	l := &hedging[T]{Hedge: h, place: at, next: next, background: b.background, discard: b.discard}
+	l := &hedging[T]{Hedge: h, place: at, next: next, background: b.background, discard: b.discard, feeds: b.feeds(at.position, h.Budget)}
 	return l.run
 }
 
@@ -112,8 +113,15 @@ func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, er
 	}
 }
 
-// hedge starts another run, if it may.
+// hedge starts another run, if the budget allows it.
 func (r *race[T]) hedge(ctx context.Context, call Call, op Operation[T]) bool {
+	if !r.Budget.take() {
+		r.denied++
+		if r.bus.HedgeDenied.Heard() {
+			r.bus.HedgeDenied.Publish(ctx, events.HedgeDenied{Meta: call.meta(r.source, call.rec.upcoming()), Reason: events.ReasonBudget})
+		}
+		return false
+	}
 	e := r.enter(new(entry[T]), call, events.AttemptHedge)
 	if r.bus.HedgeStarted.Heard() {
 		r.bus.HedgeStarted.Publish(ctx, events.HedgeStarted{Meta: call.meta(r.source, e.number), Delay: time.Duration(now() - r.last)})
