@@ -24,9 +24,11 @@ import (
 // returns is discarded (PipelineConfig.Discard), its failure counts for nobody, and its panic is published as
 // CallbackPanicked. Hedge only what may run twice.
 //
-// When the context outside ends, the call returns at once; a success that had come by then is kept. An operation that
-// ends its goroutine with runtime.Goexit fails the call with [ErrGoexit]; the panic of the run that decides the call is
-// raised again as a *PanicError.
+// When the context outside ends, the call returns at once; a success that had come by then is kept, a failing value is
+// discarded. An operation that ends its goroutine with runtime.Goexit fails the call with [ErrGoexit]; the panic of the
+// run that decides the call is raised again as a *PanicError.
+//
+// An execution's time counts as Working while it is in the layer, less what the run that decides was queued or backed off.
 type Hedge struct {
 	// Name tells the layer apart in telemetry; empty means "hedge".
 	Name string

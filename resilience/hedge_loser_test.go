@@ -192,3 +192,10 @@ func (c *counting) kinds() (all []resilience.OutcomeKind) {
 	}
 	return all
 }
+
+// out returns how many permits are out.
+func (c *counting) out() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.outstanding
+}

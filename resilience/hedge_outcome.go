@@ -59,7 +59,9 @@ func (r *race[T]) judge(ctx context.Context, call Call, e *entry[T]) {
 			r.Learn.observe(time.Duration(e.ended - r.began))
 		}
 	case !r.refused:
-		r.failures = append(r.failures, e.err)
+		if ctx.Err() == nil || !same(failure, ctx.Err()) && !same(failure, context.Cause(ctx)) { // it tells more than that
+			r.failures = append(r.failures, e.err)
+		}
 		r.final = r.ends(ctx, call, failure)
 		if r.feeds && !r.final && (ctx.Err() == nil || endedByTimeout(ctx)) {
 			r.Budget.feed(false)
@@ -117,7 +119,7 @@ func (r *race[T]) conclude(ctx context.Context, call Call) (T, error) {
 	return e.v, err
 }
 
-// giveUp ends the race when the context has ended. A success that had come by then is kept.
+// giveUp ends the race when the context has ended. What counts of what had come by then is a success, and what ends.
 func (r *race[T]) giveUp(ctx context.Context, call Call) (v T, err error) {
 	r.shut()
 	if r.decided(ctx, call) {
@@ -147,12 +149,11 @@ func (r *race[T]) giveUp(ctx context.Context, call Call) (v T, err error) {
 // leave ends the race, if nothing has, without an outcome.
 func (r *race[T]) leave(ctx context.Context) {
 	defer r.awaitLosers()
-	r.close(ctx)
 	if e := r.chosen; e != nil {
 		r.chosen = nil
-		e.cancel(nil)
-		e.forsaken(ctx, e.call, r.place, r.discard)
+		defer e.forsaken(ctx, e.call, r.place, r.discard) // also if what follows ends the goroutine
 	}
+	r.close(ctx)
 }
 
 // shut makes late whoever comes now.

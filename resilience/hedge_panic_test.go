@@ -49,8 +49,8 @@ func TestThePanicOfARunThatDecidesReachesTheCallerWithItsStack(t *testing.T) {
 				t.Errorf("%s: got %+v after %d runs", what, e, len(runs.startedAt()))
 			}
 			for _, gate := range []*counting{outside, inside} {
-				if got := gate.kinds(); gate.outstanding != 0 || len(got) != 1 || got[0] != resilience.NotReturned {
-					t.Errorf("%s: the gate %s has %d permits out and learned %v", what, gate.name, gate.outstanding, got)
+				if got := gate.kinds(); gate.out() != 0 || len(got) != 1 || got[0] != resilience.NotReturned {
+					t.Errorf("%s: the gate %s has %d permits out and learned %v", what, gate.name, gate.out(), got)
 				}
 			}
 			if n := len(heard[events.CallbackPanicked](tape)); n != 0 || p.Goroutines() > 1 {
@@ -118,8 +118,8 @@ func TestGoexitOfARunIsAnError(t *testing.T) {
 				t.Errorf("%s: %v after %d runs", what, err, len(runs.startedAt()))
 			}
 			for _, gate := range []*counting{outside, inside} {
-				if got := gate.kinds(); gate.outstanding != 0 || len(got) != 1 || got[0] != resilience.NotReturned {
-					t.Errorf("%s: the gate %s has %d permits out and learned %v", what, gate.name, gate.outstanding, got)
+				if got := gate.kinds(); gate.out() != 0 || len(got) != 1 || got[0] != resilience.NotReturned {
+					t.Errorf("%s: the gate %s has %d permits out and learned %v", what, gate.name, gate.out(), got)
 				}
 			}
 		})
@@ -167,8 +167,8 @@ func TestGoexitBesideTheRunsLeavesNothingBehind(t *testing.T) {
 					t.Errorf("%s: value %d was closed %d times", where, i, c.closed)
 				}
 			}
-			if gate.outstanding != 0 {
-				t.Errorf("%s: %d permits are out", where, gate.outstanding)
+			if gate.out() != 0 {
+				t.Errorf("%s: %d permits are out", where, gate.out())
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, er
 			return r.conclude(ctx, call)
 		}
 		idle, alive := r.judged == r.n, ctx.Err() == nil
-		if !alive && !idle && !l.WaitLosers {
+		if !alive && (idle || !l.WaitLosers) {
 			return r.giveUp(ctx, call)
 		}
 		if alive && r.n+r.denied < l.MaxAttempts && (due && !idle || idle && !r.refused) {
