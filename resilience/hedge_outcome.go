@@ -35,11 +35,11 @@ func (r *race[T]) take() *entry[T] {
 // judge chooses between a run that has ended and the one chosen before.
 func (r *race[T]) judge(ctx context.Context, call Call, e *entry[T]) {
 	r.judged++
+	failure, _ := seen(e.err)
 	first := e == r.first
-	if first {
+	if first && (failure == nil || ctx.Err() == nil) { // else the context's end has ended it, and it would have taken longer
 		r.first = nil
 	}
-	failure, _ := seen(e.err)
 	_, r.refused = refusalIn(failure)
 	other := e
 	if !r.refused || len(r.failures) == 0 { // a refusal says less than any failure

@@ -130,6 +130,9 @@ func (l *LearnedDelay) observe(took time.Duration) {
 	l.until--
 }
 
+// maxServed is how many samples an estimate serves at most.
+const maxServed = 32
+
 // learn makes the estimate anew, which then serves until an eighth as many samples have come. mu is held.
 func (l *LearnedDelay) learn() {
 	l.estimate = 0
@@ -137,7 +140,7 @@ func (l *LearnedDelay) learn() {
 	if n >= l.cfg.MinSamples {
 		l.estimate = min(max(l.recent.at(l.cfg.Quantile), l.cfg.Min), l.cfg.Max)
 	}
-	l.until = max(n/8, 1)
+	l.until = min(max(n/8, 1), maxServed)
 }
 
 func (l *LearnedDelay) ready() bool { return l.recent.width > 0 }

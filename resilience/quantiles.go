@@ -46,13 +46,17 @@ func (q *quantiles) add(d time.Duration) {
 
 func (q *quantiles) total() int { return q.now.samples + q.past.samples }
 
-// at returns the estimate of the quantile p: the middle of the bucket in which that sample lies.
+// at returns the estimate of the quantile p: the middle of the bucket in which that sample lies, of
+// the first its edge.
 func (q *quantiles) at(p float64) time.Duration {
 	rank := int(math.Ceil(p * float64(q.total())))
 	for i := range q.now.buckets {
 		if rank -= int(q.now.buckets[i]) + int(q.past.buckets[i]); rank <= 0 {
-			edge := q.least * math.Pow(growth, float64(i))
-			return time.Duration(min(2*edge/(growth+1), math.MaxInt64/2))
+			d := q.least * math.Pow(growth, float64(i))
+			if i > 0 {
+				d *= 2 / (growth + 1)
+			}
+			return time.Duration(min(d, math.MaxInt64/2))
 		}
 	}
 	return 0
