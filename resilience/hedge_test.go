@@ -15,19 +15,19 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// runsOf is an operation whose runs are scripted, in the order in which they are started, and which notes when they were.
-type runsOf[T any] struct {
+// scriptOf is an operation whose runs are scripted, in the order in which they are started, and which notes when they were.
+type scriptOf[T any] struct {
 	mu      sync.Mutex
 	began   time.Time
 	starts  []time.Duration
 	scripts []resilience.Operation[T]
 }
 
-func scripted[T any](scripts ...resilience.Operation[T]) *runsOf[T] {
-	return &runsOf[T]{began: time.Now(), scripts: scripts}
+func scripted[T any](scripts ...resilience.Operation[T]) *scriptOf[T] {
+	return &scriptOf[T]{began: time.Now(), scripts: scripts}
 }
 
-func (r *runsOf[T]) do(ctx context.Context) (T, error) {
+func (r *scriptOf[T]) do(ctx context.Context) (T, error) {
 	r.mu.Lock()
 	n := min(len(r.starts), len(r.scripts)-1)
 	r.starts = append(r.starts, time.Since(r.began))
@@ -36,7 +36,7 @@ func (r *runsOf[T]) do(ctx context.Context) (T, error) {
 }
 
 // startedAt returns when the runs were started.
-func (r *runsOf[T]) startedAt() []time.Duration {
+func (r *scriptOf[T]) startedAt() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.starts)

@@ -2,7 +2,12 @@ package resilience
 
 import (
 	"math"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
 )
 
 // RET-17: the arithmetic, step by step.
@@ -68,6 +73,48 @@ func TestReplenishedWindowsStandStill(t *testing.T) {
 		if ok {
 			level = next
 		}
+	}
+}
+
+// RET-18: also where the clock is behind the moment at which the budget was made.
+func TestReplenishedWindowsBeforeTheFirst(t *testing.T) {
+	r := replenished{allowance: 1, window: 10}
+	var level int64
+	for _, now := range []int64{-15, -5, 5} {
+		next, ok := r.take(level, now)
+		if !ok || r.left(next, now) != 0 {
+			t.Errorf("at %d: granted %v, then %d left; want the window's own", now, ok, r.left(next, now))
+		}
+		level = next
+	}
+}
+
+// RET-17, RET-18: who comes at the same moment neither loses nor doubles what another does.
+func TestABudgetsWordIsChangedByOneAtATime(t *testing.T) {
+	const callers, each = 8, 50_000
+	replenishing := MustRetryBudget(RetryBudgetConfig{Name: "b", Allowance: callers * each / 2, Window: time.Hour, Bus: events.Off()})
+	feedback := MustRetryBudget(RetryBudgetConfig{Name: "b", Tokens: 4 * callers * each, Ratio: 0.5, Bus: events.Off()})
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for range each {
+				if replenishing.take() {
+					granted.Add(1)
+				}
+				feedback.feed(i%2 == 0)
+				feedback.feed(false)
+			}
+		})
+	}
+	wg.Wait()
+	if got := granted.Load(); got != callers*each/2 || replenishing.Available() != 0 {
+		t.Errorf("%d granted, %d left; want %d and 0", got, replenishing.Available(), callers*each/2)
+	}
+	// Of each two callers one took 1 - 0.5 a turn and one took 2. A first success finds the budget full, and is lost.
+	const want = 2*callers*each - callers*each*5/4
+	if got := feedback.Available(); got < want-callers || got > want {
+		t.Errorf("%d left, want %d", got, want)
 	}
 }
 

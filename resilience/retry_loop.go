@@ -171,16 +171,11 @@ func (t *failedTurn) withLast(err, last error) error {
 
 // dependencys returns the failure, or, where that is a refusal, the one that came with it or before.
 func (t *failedTurn) dependencys(err, before error) error {
-	refused := t.refusal != nil
-	if _, judged := err.(*verdict); judged {
-		err = given(err)
-		_, refused = refusalIn(err)
-	}
-	if r, ok := err.(*refusedRetry); ok {
+	if r, ok := t.failure.(*refusedRetry); ok {
 		return r.last
 	}
-	if refused {
+	if t.refusal != nil {
 		return before
 	}
-	return err
+	return given(err)
 }
