@@ -34,23 +34,19 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 
 // recorded runs an attempt of a call that has a record.
 func (a *attempting[T]) recorded(ctx context.Context, call Call, op Operation[T]) (T, error) {
-	number := call.rec.run()
+	number, kind := call.rec.run()
 	if number > 1 || call.renumber {
 		ctx = numberedContext(ctx, number)
 	}
 	if call.observed() {
-		return a.observed(ctx, call, number, op)
+		return a.observed(ctx, call, number, kind, op)
 	}
 	return a.once(ctx, call, op)
 }
 
 // observed runs an attempt whose beginning and end are told.
-func (a *attempting[T]) observed(limited context.Context, call Call, number int, op Operation[T]) (v T, err error) {
+func (a *attempting[T]) observed(limited context.Context, call Call, number int, kind events.AttemptKind, op Operation[T]) (v T, err error) {
 	rec, began := call.rec, call.clock()
-	kind := events.AttemptInitial
-	if number > 1 {
-		kind = events.AttemptRetry
-	}
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.AttemptFinished]
 	defer func() {

@@ -121,15 +121,6 @@ func buildLayer(l resilience.Layer) error {
 	return err
 }
 
-// PIPE-09: a negative limit means off.
-func TestTimeoutRefusesBadOptions(t *testing.T) {
-	type timeout = resilience.Timeout
-	refuses(t, func(l timeout) error { return buildLayer(l) }, map[string]any{
-		"Name":  badNames(func(n string) timeout { return timeout{Name: n} }, false),
-		"After": anyValue,
-	})
-}
-
 // PIPE-09
 func TestBreakerRefusesBadOptions(t *testing.T) {
 	type config = resilience.BreakerConfig

@@ -118,7 +118,7 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error) events.ExecutionFinished {
 	at := now()
 	e := events.ExecutionFinished{
-		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs,
+		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs(),
 		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
 	}
 	if outcome != events.OutcomeSuccess {

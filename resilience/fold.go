@@ -67,6 +67,10 @@ func literal(l Layer) Layer {
 		if l != nil {
 			return *l
 		}
+	case *Hedge:
+		if l != nil {
+			return *l
+		}
 	}
 	return l
 }
@@ -78,6 +82,8 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 		return newRetrying(b, at, l, next)
 	case Timeout:
 		return newTiming(b, at, l, next)
+	case Hedge:
+		return newHedging(b, at, l, next)
 	case around:
 		return newAround(b, l, next)
 	case Gate:
@@ -115,7 +121,8 @@ func infos(layers []Layer) []LayerInfo {
 // retriesOutside tells whether a layer further out than position may start what is inside it more than once.
 func (b *builder[T]) retriesOutside(position int) bool {
 	for _, l := range b.cfg.Layers[:position] {
-		if _, ok := l.(Retry); ok {
+		switch l.(type) {
+		case Retry, Hedge:
 			return true
 		}
 	}
@@ -134,7 +141,7 @@ func (b *builder[T]) counted() bool {
 			}
 		case Timeout:
 			limited = retries > 0
-		case around, TypedLayer[T]:
+		case Hedge, around, TypedLayer[T]:
 			return true
 		case Gate:
 			if gate := ours(l); limited && (gate == nil || gate.waits()) {

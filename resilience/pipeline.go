@@ -26,7 +26,7 @@ type PipelineConfig[T any] struct {
 	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed.
 	// An error is published and changes nothing.
 	Discard func(T) error
-	// RetryIf is the default of Retry.If: which failures are retried.
+	// RetryIf is the default of Retry.If and of Hedge.If: which failures are retried.
 	RetryIf func(error) bool
 	// FailureIf is the default of BreakerConfig.FailureIf: which failures count against the dependency. It is another
 	// question than RetryIf: what must not be repeated may well be the dependency's fault.
@@ -166,6 +166,21 @@ func (p *Pipeline[T]) Close(ctx context.Context) error {
 		defer f.bus.Remove(f.source)
 	}
 	return f.background.wait(ctx)
+}
+
+// Goroutines returns how many goroutines that the pipeline has started run at present: the runs of a Hedge, those that
+// lost included, shared flights, and what a Timeout runs to abandon it.
+func (p *Pipeline[T]) Goroutines() int {
+	f := p.folded.Load()
+	if f == nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f = p.closed
+	}
+	if f == nil {
+		return 0
+	}
+	return f.background.count()
 }
 
 // unusable tells why the pipeline has nothing to run.

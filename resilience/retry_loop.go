@@ -149,7 +149,7 @@ func (l *retrying[T]) stopped(ctx context.Context, call *Call, t *failedTurn, re
 		number := call.ran(t.n)
 		attempts := number
 		if call.observed() {
-			attempts = call.rec.runs // 0 if all turns were refused
+			attempts = call.rec.runs() // 0 if all turns were refused
 		}
 		l.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: call.meta(l.source, number), Reason: reason, Err: t.failure,
 			Attempts: attempts})
