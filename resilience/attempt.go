@@ -13,11 +13,12 @@ type attempting[T any] struct {
 	place    // of the pipeline itself
 	classify func(T, error) error
 	recover  bool
+	retries  bool
 }
 
 // newAttempting returns the innermost Next, as bare as the pipeline allows.
 func newAttempting[T any](b *builder[T], at place) Next[T] {
-	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
+	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, retries: b.retries()}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
 		if call.rec != nil || call.attempt > 1 || call.renumber {
 			return a.numbered(ctx, call, op)
@@ -36,7 +37,7 @@ func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]
 		number = call.rec.run()
 	}
 	if number > 1 || call.renumber {
-		numbered := numberedContext(ctx, number)
+		numbered := numberedContext(ctx, number, a.source, a.retries)
 		defer numbered.end()
 		ctx = numbered
 	}

@@ -123,15 +123,20 @@ func (c Call) decide(reason events.Reason, by *events.Source) {
 // attemptKey finds the number of the attempt in the operation's context.
 type attemptKey struct{}
 
+// enclosingKey finds the innermost attemptContext of an attempt that runs.
+type enclosingKey struct{}
+
 // attemptContext has the number of an attempt after the first, for as long as the attempt runs.
 type attemptContext struct {
 	context.Context
-	number atomic.Int64 // 0: it has ended
+	number   atomic.Int64   // 0: it has ended
+	pipeline *events.Source // whose attempt it is
+	retries  bool           // by a Retry of its own
 }
 
-func numberedContext(ctx context.Context, number int) *attemptContext {
+func numberedContext(ctx context.Context, number int, pipeline *events.Source, retries bool) *attemptContext {
 	numbersRunning.Add(1)
-	c := &attemptContext{Context: ctx}
+	c := &attemptContext{Context: ctx, pipeline: pipeline, retries: retries}
 	c.number.Store(int64(number))
 	return c
 }
@@ -142,9 +147,14 @@ func (c *attemptContext) end() {
 }
 
 func (c *attemptContext) Value(key any) any {
-	if _, ok := key.(attemptKey); ok {
+	switch key.(type) {
+	case attemptKey:
 		if n := c.number.Load(); n > 0 {
 			return int(n)
+		}
+	case enclosingKey:
+		if c.number.Load() > 0 {
+			return c
 		}
 	}
 	return c.Context.Value(key)
