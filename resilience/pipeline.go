@@ -185,6 +185,9 @@ func (p *Pipeline[T]) Close(ctx context.Context) error {
 	return f.background.wait(ctx)
 }
 
+// isClosed tells whether Close was called.
+func (p *Pipeline[T]) isClosed() bool { return p.folded.Load() == nil && p.present() != nil }
+
 // unusable tells why the pipeline has nothing to run.
 func (p *Pipeline[T]) unusable() error {
 	p.mu.Lock()
