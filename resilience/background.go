@@ -62,20 +62,34 @@ type caught[T any] struct {
 
 // catch runs next such that neither a panic nor Goexit leaves it, and hands how it ended to end, on the same goroutine.
 func catch[T any](ctx context.Context, call Call, op Operation[T], next Next[T], end func(caught[T])) {
-	c := caught[T]{err: ErrGoexit}
+	var c caught[T]
 	returned := false
 	defer func() {
 		if !returned {
-			if p := recover(); p != nil {
-				pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
-				if !ok {
-					pe = &PanicError{Value: p, Stack: debug.Stack()}
-				}
-				c.panic, c.err = pe, pe
-			}
+			c = broken[T](recover())
 		}
 		end(c)
 	}()
 	c.v, c.err = next(ctx, call, op)
 	returned = true
+}
+
+// late returns what is told of values that were returned further in, if the run as a whole returned none.
+func (c caught[T]) late() error {
+	if c.panic != nil || c.err == ErrGoexit {
+		return errNotReturned
+	}
+	return nil
+}
+
+// broken tells how a run ended that did not return, by what recover returned: nil after Goexit.
+func broken[T any](p any) caught[T] {
+	if p == nil {
+		return caught[T]{err: ErrGoexit}
+	}
+	pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
+	if !ok {
+		pe = &PanicError{Value: p, Stack: debug.Stack()}
+	}
+	return caught[T]{err: pe, panic: pe}
 }

@@ -83,8 +83,11 @@ type record struct {
 	// reason and decider tell what decided the last attempt; they count when the call does not succeed.
 	reason  events.Reason
 	decider *events.Source
+	// fallback is whose answer the call has, nil if it has none of a Fallback.
+	fallback *events.Source
 
-	held holding
+	held   holding
+	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
 }
 
 var lastExecution atomic.Uint64

@@ -109,7 +109,7 @@ func (l *retrying[T]) stops(ctx context.Context, call Call, turn int, failure er
 	if ctx.Err() != nil {
 		return contextReason(ctx)
 	}
-	if _, panicked := find[*PanicError](failure); panicked {
+	if didNotReturn(failure) {
 		return events.ReasonNotRetryable
 	}
 	if reason := stopIn(failure); reason != 0 {

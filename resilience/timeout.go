@@ -75,7 +75,7 @@ func (b *builder[T]) nestedTiming(position int) bool {
 			if l.After >= 0 {
 				return true
 			}
-		case Retry:
+		case Retry, Fallback[T]:
 		case around:
 			return false
 		case Gate:
