@@ -1,0 +1,300 @@
+package resilience_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+func joined() *resilience.Singleflight {
+	return resilience.MustSingleflight(resilience.SingleflightConfig{})
+}
+
+// callers returns a context that can never end and one that can, as t's: the flight has a goroutine of its own for the
+// latter alone.
+func callers(t *testing.T) map[string]context.Context {
+	return map[string]context.Context{"never ends": context.Background(), "can end": t.Context()}
+}
+
+// answer is what a caller got.
+type answer struct {
+	v        int
+	err      error
+	panicked any
+	returned bool
+}
+
+// burst starts n calls of one key, on goroutines of their own; the answers are there when it has waited.
+func burst(p *resilience.Pipeline[int], ctx context.Context, key string, n int, op resilience.Operation[int]) []*answer {
+	var answers []*answer
+	for range n {
+		a := new(answer)
+		answers = append(answers, a)
+		go func() {
+			defer func() { a.panicked = recover() }()
+			a.v, a.err = p.DoKey(ctx, key, op)
+			a.returned = true
+		}()
+		synctest.Wait()
+	}
+	return answers
+}
+
+// slow is an operation that takes a second and counts its runs.
+type slow struct {
+	runs  atomic.Int64
+	value int
+	err   error
+}
+
+func (s *slow) run(context.Context) (int, error) {
+	s.runs.Add(1)
+	time.Sleep(time.Second)
+	return s.value, s.err
+}
+
+// SFL-01
+func TestConcurrentCallsOfOneKeyRunOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, ctx := range callers(t) {
+			for _, op := range []*slow{{value: 3}, {value: 4, err: errBoom}} {
+				flights := joined()
+				p := ints(events.Off(), flights)
+				answers := burst(p, ctx, "a", 5, op.run)
+				if flights.InFlight() != 1 {
+					t.Errorf("%s: %v", what, flights)
+				}
+				time.Sleep(2 * time.Second)
+				for _, a := range answers {
+					if a.v != op.value || a.err != op.err {
+						t.Errorf("%s: %+v, want %+v", what, a, op)
+					}
+				}
+				if op.runs.Load() != 1 || flights.InFlight() != 0 {
+					t.Errorf("%s: %d runs, then %v", what, op.runs.Load(), flights)
+				}
+				p.DoKey(ctx, "a", op.run) // it is no cache
+				if op.runs.Load() != 2 {
+					t.Errorf("%s: %d runs after another call", what, op.runs.Load())
+				}
+			}
+		}
+	})
+}
+
+// SFL-01
+func TestDifferentKeysRunInParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, ctx := range callers(t) {
+			flights, op, began := joined(), &slow{value: 1}, time.Now()
+			p := ints(events.Off(), flights)
+			var all []*answer
+			for i := range 100 {
+				all = append(all, burst(p, ctx, fmt.Sprint(i), 2, op.run)...)
+			}
+			if flights.InFlight() != 100 {
+				t.Errorf("%s: %v", what, flights)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for _, a := range all {
+				if a.v != 1 || a.err != nil {
+					t.Errorf("%s: %+v", what, a)
+				}
+			}
+			if op.runs.Load() != 100 || flights.InFlight() != 0 || time.Since(began) != time.Second {
+				t.Errorf("%s: %d runs, then %v, after %v", what, op.runs.Load(), flights, time.Since(began))
+			}
+		}
+	})
+}
+
+// SFL-01: neither other pipelines nor calls without a value are joined to what has one.
+func TestPipelinesAndCallsOfRunAreNotJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flights, op := joined(), &slow{value: 1}
+		p, q := ints(events.Off(), flights), ints(events.Off(), flights)
+		texts := resilience.MustPipeline(resilience.PipelineConfig[string]{Name: "texts", Layers: []resilience.Layer{flights}, Bus: events.Off()})
+		burst(p, t.Context(), "a", 2, op.run)
+		burst(q, t.Context(), "a", 2, op.run)
+		var runs, textRuns atomic.Int64
+		for range 2 {
+			go p.RunKey(t.Context(), "a", func(context.Context) error { runs.Add(1); time.Sleep(time.Second); return nil })
+			go func() {
+				if v, err := texts.DoKey(t.Context(), "a", func(context.Context) (string, error) {
+					textRuns.Add(1)
+					time.Sleep(time.Second)
+					return "text", nil
+				}); v != "text" || err != nil {
+					t.Errorf("%q, %v", v, err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if op.runs.Load() != 2 || runs.Load() != 1 || textRuns.Load() != 1 || flights.InFlight() != 4 {
+			t.Errorf("%d runs of two pipelines, %d of Run, %d of texts, %v", op.runs.Load(), runs.Load(), textRuns.Load(), flights)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// SFL-02, PIPE-15, PIPE-16: whoever leaves, the leader included, leaves alone and at once.
+func TestACallersCancellationEndsItsWaitOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for leaver := range 3 {
+			op, flights := &slow{value: 3}, joined()
+			p := ints(events.Off(), flights)
+			leaving, leave := context.WithCancelCause(t.Context())
+			var answers []*answer
+			for i := range 3 {
+				ctx := t.Context()
+				if i == leaver {
+					ctx = leaving
+				}
+				answers = append(answers, burst(p, ctx, "a", 1, op.run)...)
+			}
+			began := time.Now()
+			leave(errGone)
+			synctest.Wait()
+			left := answers[leaver]
+			if !left.returned || resilience.KindOf(left.err) != resilience.KindCanceled || !errors.Is(left.err, errGone) || time.Since(began) != 0 {
+				t.Errorf("who left got %+v after %v", left, time.Since(began))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for i, a := range answers {
+				if i != leaver && (a.v != 3 || a.err != nil) {
+					t.Errorf("caller %d left, caller %d got %+v", leaver, i, a)
+				}
+			}
+			if op.runs.Load() != 1 {
+				t.Errorf("%d runs", op.runs.Load())
+			}
+		}
+	})
+}
+
+// SFL-02: the flight is cancelled when all have left, its key is free before, and its end leaves the next one alone.
+func TestTheLastToLeaveCancelsTheFlightAndFreesItsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flights := joined()
+		p := ints(events.Off(), flights)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var cause error
+		free := -1
+		stubborn := func(ctx context.Context) (int, error) { // it takes its time when it is cancelled
+			<-ctx.Done()
+			cause, free = context.Cause(ctx), flights.InFlight()
+			time.Sleep(time.Second)
+			return 0, ctx.Err()
+		}
+		old := burst(p, ctx, "a", 3, stubborn)
+		cancel(errGone)
+		synctest.Wait()
+		for _, a := range old {
+			if !a.returned || resilience.KindOf(a.err) != resilience.KindCanceled {
+				t.Errorf("who left got %+v", a)
+			}
+		}
+		if cause != errGone || free != 0 {
+			t.Errorf("the operation was cancelled with %v, and %d keys were in flight", cause, free)
+		}
+		op := &slow{value: 5}
+		time.Sleep(time.Second / 2)
+		young := burst(p, t.Context(), "a", 1, op.run)
+		time.Sleep(3 * time.Second / 4) // the old one has ended
+		synctest.Wait()
+		if flights.InFlight() != 1 {
+			t.Errorf("the end of the old flight: %v", flights)
+		}
+		young = append(young, burst(p, t.Context(), "a", 1, op.run)...)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, a := range young {
+			if a.v != 5 || a.err != nil || op.runs.Load() != 1 {
+				t.Errorf("the newcomers got %+v of %d runs", a, op.runs.Load())
+			}
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// SFL-02: followers that leave change nothing for a leader that cannot.
+func TestFollowersMayLeaveALeaderThatCannot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, op := ints(events.Off(), joined()), &slow{value: 3}
+		led := burst(p, context.Background(), "a", 1, op.run)
+		ctx, cancel := context.WithCancel(t.Context())
+		followed := burst(p, ctx, "a", 2, op.run)
+		cancel()
+		synctest.Wait()
+		for _, a := range followed {
+			if !a.returned || resilience.KindOf(a.err) != resilience.KindCanceled {
+				t.Errorf("a follower that left got %+v", a)
+			}
+		}
+		followed = burst(p, t.Context(), "a", 2, op.run)
+		time.Sleep(time.Minute)
+		for _, a := range append(led, followed...) {
+			if a.v != 3 || a.err != nil || op.runs.Load() != 1 {
+				t.Errorf("%+v of %d runs", a, op.runs.Load())
+			}
+		}
+	})
+}
+
+type nameKey struct{}
+
+// SFL-04
+func TestTheFlightHasTheLeadersValuesButNotItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, outside := range callers(t) {
+			ctx := context.WithValue(outside, nameKey{}, "leader")
+			limited, cancel := context.WithTimeout(ctx, time.Second/2)
+			defer cancel()
+			if what == "can end" {
+				ctx = limited
+			}
+			p := ints(events.Off(), joined())
+			op := func(ctx context.Context) (int, error) {
+				_, limited := ctx.Deadline()
+				child, cancel := context.WithCancel(ctx)
+				defer cancel()
+				time.Sleep(time.Second)
+				if limited || ctx.Err() != nil || child.Err() != nil || ctx.Value(nameKey{}) != "leader" {
+					t.Errorf("%s: limited: %t, ended: %v, value %v, context %v", what, limited, ctx.Err(), ctx.Value(nameKey{}), ctx)
+				}
+				return 3, nil
+			}
+			led := burst(p, ctx, "a", 1, op)
+			followed := burst(p, context.WithValue(t.Context(), nameKey{}, "follower"), "a", 1, op)
+			time.Sleep(2 * time.Second)
+			if what == "can end" && resilience.KindOf(led[0].err) != resilience.KindCanceled || followed[0].v != 3 || followed[0].err != nil {
+				t.Errorf("%s: the leader got %+v, the follower %+v", what, led[0], followed[0])
+			}
+		}
+	})
+}
+
+// SFL-02, PIPE-15: a success that is there when the caller's context ends is kept.
+func TestWhatHasLandedIsTakenAlsoByOneWhoWantedToLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 64 { // the choice is random where both are so
+			bus := events.NewBus()
+			ctx, cancel := context.WithCancel(t.Context())
+			bus.FlightJoined.Subscribe(func(context.Context, events.FlightJoined) { time.Sleep(time.Second); cancel() })
+			if v, err := ints(bus, joined()).DoKey(ctx, "a", returns(3, nil)); v != 3 || err != nil {
+				t.Fatalf("%d, %v", v, err)
+			}
+		}
+	})
+}
