@@ -18,7 +18,7 @@ func TestFollowersTellWhoseResultTheyShare(t *testing.T) {
 			tape := record(bus)
 			p := ints(bus, joined(), resilience.Retry{Backoff: resilience.NoDelay})
 			burst(p, context.WithValue(outside, nameKey{}, "leader"), "a", 3, (&slow{value: 3, err: errBoom}).run)
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			var leader uint64
 			for i, e := range heard[events.FlightJoined](tape) {
 				if i == 0 {
@@ -64,7 +64,7 @@ func TestAFallbackInsideAFlightIsSharedAsSuch(t *testing.T) {
 			bus := events.NewBus()
 			tape := record(bus)
 			answers := burst(ints(bus, joined(), resilience.FallbackValue(7)), ctx, "a", 3, (&slow{err: errBoom}).run)
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			for i, e := range heard[events.ExecutionFinished](tape) {
 				if e.Outcome != events.OutcomeFallback || e.Layer.Type() != events.TypeFallback || answers[i].v != 7 || answers[i].err != nil {
 					t.Errorf("%s: %+v, %+v", what, e, answers[i])
@@ -86,7 +86,7 @@ func TestAnEmptyKeyIsNotJoinedAndWarnsOnce(t *testing.T) {
 			op := &slow{value: 3}
 			p := ints(bus, joined())
 			answers := burst(p, ctx, "", 3, op.run)
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			warned := heard[events.ConfigWarning](tape)
 			if op.runs.Load() != 3 || answers[2].v != 3 || len(heard[events.FlightJoined](tape)) != 0 {
 				t.Errorf("%s: %d runs, %+v", what, op.runs.Load(), answers[2])
@@ -118,7 +118,7 @@ func TestTheLayersOwnFunctionFindsTheKey(t *testing.T) {
 			for _, key := range []string{"", "a", "b"} { // the call's key does not count
 				burst(p, context.WithValue(t.Context(), nameKey{}, name), key, 1, op.run)
 			}
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			if op.runs.Load() != int64(c.runs) {
 				t.Errorf("%q: %d runs, want %d", name, op.runs.Load(), c.runs)
 			}
@@ -146,7 +146,7 @@ func TestOutermostAFlightSharesOnePermitOnePartOfTheRateAndOneSequenceOfRetries(
 			if room.Snapshot().Usage != 1 {
 				t.Errorf("%s: %v", what, room)
 			}
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			for _, a := range answers {
 				if a.err != errBoom {
 					t.Errorf("%s: %+v", what, a)

@@ -59,7 +59,7 @@ func TestARecoveredPanicIsSharedAsAnError(t *testing.T) {
 			p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: events.Off(), RecoverPanics: true,
 				Layers: []resilience.Layer{resilience.Retry{}, joined()}})
 			answers := burst(p, ctx, "a", 3, func(context.Context) (int, error) { time.Sleep(time.Second); panic("op") })
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			for _, a := range answers {
 				if pe, ok := a.err.(*resilience.PanicError); !ok || pe.Value != "op" || a.panicked != nil {
 					t.Errorf("%s: %+v", what, a)
@@ -82,7 +82,7 @@ func TestGoexitInAFlightIsAnErrorForWhoWaits(t *testing.T) {
 				runtime.Goexit()
 				return 1, nil
 			})
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			for i, a := range answers {
 				if i == 0 && what == "never ends" {
 					if a.returned || a.panicked != nil {
@@ -124,7 +124,7 @@ func TestAHandlerThatMisbehavesLeavesNoKeyBehind(t *testing.T) {
 					p := ints(bus, flights, room)
 					op := &slow{value: 3}
 					answers := burst(p, ctx, "a", 3, op.run)
-					time.Sleep(time.Minute)
+					later(time.Minute)
 					synctest.Wait()
 					lost := 0
 					for i, a := range answers {

@@ -47,6 +47,12 @@ func burst(p *resilience.Pipeline[int], ctx context.Context, key string, n int, 
 	return answers
 }
 
+// later lets time pass, and what is due then be done.
+func later(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // slow is an operation that takes a second and counts its runs.
 type slow struct {
 	runs  atomic.Int64
@@ -71,7 +77,7 @@ func TestConcurrentCallsOfOneKeyRunOnce(t *testing.T) {
 				if flights.InFlight() != 1 {
 					t.Errorf("%s: %v", what, flights)
 				}
-				time.Sleep(2 * time.Second)
+				later(2 * time.Second)
 				for _, a := range answers {
 					if a.v != op.value || a.err != op.err {
 						t.Errorf("%s: %+v, want %+v", what, a, op)
@@ -141,7 +147,7 @@ func TestPipelinesAndCallsOfRunAreNotJoined(t *testing.T) {
 		if op.runs.Load() != 2 || runs.Load() != 1 || textRuns.Load() != 1 || flights.InFlight() != 4 {
 			t.Errorf("%d runs of two pipelines, %d of Run, %d of texts, %v", op.runs.Load(), runs.Load(), textRuns.Load(), flights)
 		}
-		time.Sleep(time.Minute)
+		later(time.Minute)
 	})
 }
 
@@ -243,7 +249,7 @@ func TestFollowersMayLeaveALeaderThatCannot(t *testing.T) {
 			}
 		}
 		followed = burst(p, t.Context(), "a", 2, op.run)
-		time.Sleep(time.Minute)
+		later(time.Minute)
 		for _, a := range append(led, followed...) {
 			if a.v != 3 || a.err != nil || op.runs.Load() != 1 {
 				t.Errorf("%+v of %d runs", a, op.runs.Load())
@@ -277,7 +283,7 @@ func TestTheFlightHasTheLeadersValuesButNotItsEnd(t *testing.T) {
 			}
 			led := burst(p, ctx, "a", 1, op)
 			followed := burst(p, context.WithValue(t.Context(), nameKey{}, "follower"), "a", 1, op)
-			time.Sleep(2 * time.Second)
+			later(2 * time.Second)
 			if what == "can end" && resilience.KindOf(led[0].err) != resilience.KindCanceled || followed[0].v != 3 || followed[0].err != nil {
 				t.Errorf("%s: the leader got %+v, the follower %+v", what, led[0], followed[0])
 			}

@@ -43,7 +43,7 @@ func TestASharedValueIsReleasedByTheLastOfItsCallers(t *testing.T) {
 					}
 				}()
 			}
-			time.Sleep(2 * time.Second)
+			later(2 * time.Second)
 			synctest.Wait()
 			for i, v := range got {
 				if v.stream != got[0].stream || room.Snapshot().Usage != 1 || v.ctx.Err() != nil || outside.outstanding != 3-i || gate.outstanding != 1 {
@@ -77,7 +77,7 @@ func TestAValueThatNobodyWaitsForIsDiscardedAndReleased(t *testing.T) {
 		})
 		synctest.Wait()
 		cancel()
-		time.Sleep(time.Minute)
+		later(time.Minute)
 		if late == nil || !late.dropped || late.release != nil || room.Snapshot().Usage != 0 {
 			t.Errorf("%+v, %v", late, room)
 		}
@@ -103,7 +103,7 @@ func TestASharedValueIsDiscardedOnceAndByTheLast(t *testing.T) {
 				if giveUp { // and hands the first value to its caller
 					answers = append(answers, burst(p, context.WithValue(ctx, nameKey{}, "gives up"), "a", 1, op)...)
 				}
-				time.Sleep(time.Minute)
+				later(time.Minute)
 				for i, a := range answers {
 					if want := 2 - i/3; a.v != want || a.err != nil {
 						t.Errorf("%s: caller %d got %+v, want %d", what, i, a, want)
@@ -127,7 +127,7 @@ func TestAFallbackOutsideReplacesASharedValueAndTheLastDiscardsIt(t *testing.T) 
 				Discard:  func(int) error { discarded.Add(1); return nil },
 				Layers:   []resilience.Layer{resilience.FallbackValue(7), joined()}})
 			answers := burst(p, ctx, "a", 3, (&slow{value: 3}).run)
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			for _, a := range answers {
 				if a.v != 7 || a.err != nil || discarded.Load() != 1 {
 					t.Errorf("%s: %+v, discarded %d times", what, a, discarded.Load())
@@ -149,7 +149,7 @@ func TestAPartThatNobodyTakesIsLetGo(t *testing.T) {
 		for range 3 {
 			go p.DoKey(t.Context(), "a", func(ctx context.Context) (*stream, error) { time.Sleep(time.Second); return openStream(ctx) })
 		}
-		time.Sleep(time.Hour)
+		later(time.Hour)
 		if room.Snapshot().Usage != 0 || dropped != 1 {
 			t.Errorf("%v, dropped %d times", room, dropped)
 		}
@@ -168,7 +168,7 @@ func TestTheExpiryOfATimeoutOutsideReachesTheBreakerInside(t *testing.T) {
 				ctx = outside
 			}
 			answers := burst(p, ctx, "a", 3, hang)
-			time.Sleep(time.Minute)
+			later(time.Minute)
 			cancel()
 			want, kind, failures := resilience.ErrTimeout, resilience.Failed, int64(1)
 			if who == "caller" {
