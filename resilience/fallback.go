@@ -12,7 +12,9 @@ import (
 // that the timeout has not ended.
 //
 //	resilience.FallbackValue([]Product{})                 // one answer for all calls
-//	resilience.FallbackTo(func(ctx context.Context, _ *User, err error) (*User, error) { return cache.User(ctx) })
+//	resilience.FallbackTo(func(ctx context.Context, _ *User, _ error) (*User, error) {
+//		return cache.User(resilience.CallKey(ctx))
+//	})
 //
 // It answers for refusals by other layers, too. It never does for the end of the caller's context, where nobody waits
 // for an answer, nor for a panic or runtime.Goexit of the operation.
@@ -24,7 +26,7 @@ type Fallback[T any] struct {
 	// Name tells the layer apart in telemetry; empty means "fallback".
 	Name string
 	// To makes the answer. It gets what the operation returned and the failure, for a failing value what Classify said of
-	// it. It is required, and called concurrently.
+	// it. [CallKey] finds the call's key in its context. It is required, and called concurrently.
 	//
 	// If it returns the very error that it got, it declines, and the outcome stands as it was. Another error is returned
 	// joined with the failure, unless it wraps that already. A failing value that the answer replaces is discarded
@@ -138,7 +140,7 @@ func (l *falling[T]) selected(ctx context.Context, call Call, cause error) (yes 
 
 func (l *falling[T]) answer(ctx context.Context, call Call, v T, cause error) (answer T, own error, returned bool) {
 	defer l.recoverCallback(ctx, call, "Fallback.To")
-	answer, own = l.To(ctx, v, cause)
+	answer, own = l.To(keyed(ctx, call.key), v, cause)
 	return answer, own, true
 }
 
@@ -183,6 +185,36 @@ func (e *failedFallback) Unwrap() []error { return []error{e.own, e.cause} }
 func sameValue[T any](a, b T) bool {
 	v, w := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	return v.Comparable() && w.Comparable() && any(a) == any(b)
+}
+
+// callKey finds the key of the call in the context of Fallback.To.
+type callKey struct{}
+
+type keyContext struct {
+	context.Context
+	key string
+}
+
+func (c keyContext) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c.key
+	}
+	return c.Context.Value(key)
+}
+
+// keyed returns the context with the key of the call, which hides that of a call outside.
+func keyed(ctx context.Context, key string) context.Context {
+	if key == "" && CallKey(ctx) == "" {
+		return ctx
+	}
+	return keyContext{ctx, key}
+}
+
+// CallKey returns, from the context that [Fallback].To gets, the key that was given to DoKey; empty if there was none,
+// and in other contexts.
+func CallKey(ctx context.Context) string {
+	key, _ := ctx.Value(callKey{}).(string)
+	return key
 }
 
 // answeredBy notes whose answer the call has, nil for none.

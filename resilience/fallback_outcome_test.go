@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,5 +187,26 @@ func TestAFallbackThatIsNotUsedAllocatesNothing(t *testing.T) {
 		if got := testing.AllocsPerRun(300, func() { p.Do(ctx, c.op) }); got > c.most {
 			t.Errorf("%s: %v allocations", what, got)
 		}
+	}
+}
+
+func TestTheFallbackFindsTheKeyOfItsOwnCall(t *testing.T) {
+	var keys []string
+	see := resilience.FallbackTo(func(ctx context.Context, _ int, _ error) (int, error) {
+		keys = append(keys, resilience.CallKey(ctx))
+		return 7, nil
+	})
+	inner := ints(events.Off(), see)
+	outer := ints(events.Off(), resilience.FallbackTo(func(ctx context.Context, _ int, _ error) (int, error) {
+		keys = append(keys, resilience.CallKey(ctx))
+		inner.Do(ctx, returns(0, errBoom))
+		return inner.DoKey(ctx, "inner", returns(0, errBoom))
+	}))
+	outer.DoKey(context.WithValue(t.Context(), nameKey{}, 1), "outer", func(ctx context.Context) (int, error) {
+		keys = append(keys, resilience.CallKey(ctx))
+		return 0, errBoom
+	})
+	if got := strings.Join(keys, ","); got != ",outer,,inner" {
+		t.Errorf("keys: %s", got)
 	}
 }
