@@ -13,7 +13,7 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// SFL-03, PIPE-13
+// SFL-03, PIPE-13, PITFALL 29
 func TestAPanicInAFlightReachesEveryCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for what, ctx := range callers(t) {
@@ -69,7 +69,7 @@ func TestARecoveredPanicIsSharedAsAnError(t *testing.T) {
 	})
 }
 
-// SFL-03, PIPE-13
+// SFL-03, PIPE-13, PITFALL 29
 func TestGoexitInAFlightIsAnErrorForWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for what, ctx := range callers(t) {

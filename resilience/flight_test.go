@@ -151,7 +151,7 @@ func TestPipelinesAndCallsOfRunAreNotJoined(t *testing.T) {
 	})
 }
 
-// SFL-02, PIPE-15, PIPE-16: whoever leaves, the leader included, leaves alone and at once.
+// SFL-02, PIPE-15, PIPE-16, PITFALL 28: whoever leaves, the leader included, leaves alone and at once.
 func TestACallersCancellationEndsItsWaitOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for leaver := range 3 {
@@ -187,7 +187,7 @@ func TestACallersCancellationEndsItsWaitOnly(t *testing.T) {
 	})
 }
 
-// SFL-02: the flight is cancelled when all have left, its key is free before, and its end leaves the next one alone.
+// SFL-02, PITFALL 28: the flight is cancelled when all have left, its key is free before, and its end leaves the next one alone.
 func TestTheLastToLeaveCancelsTheFlightAndFreesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flights := joined()
