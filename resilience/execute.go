@@ -60,7 +60,7 @@ func outgoing(ctx context.Context, err error) error {
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
 	rec := new(record)
 	call.rec = rec
-	if f.hold != nil {
+	if f.hold != nil && !call.valueless {
 		rec.held.on = true
 		return f.held(ctx, call, op, heard)
 	}

@@ -48,10 +48,14 @@ func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] 
 	}
 	limit := or(t.After, defaultTimeout)
 	l := &timing{at, limit, &TimeoutError{Layer: at.name, Limit: limit}, b.nestedTiming(at.position)}
+	var holding Next[T]
 	if b.cfg.Hold != nil {
-		return holdTiming(b, l, next)
+		holding = holdTiming(b, l, next)
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
+		if call.holds() {
+			return holding(ctx, call, op)
+		}
 		call = call.fresh()
 		limited := &limitedContext{outside: ctx, layer: l, began: call.now}
 		defer limited.finish()
