@@ -50,48 +50,57 @@ func TestACallersCancellationEndsItsWaitOnly(t *testing.T) {
 // SFL-02, PITFALL 28: the flight is cancelled when all have left, its key is free before, and its end leaves the next one alone.
 func TestTheLastToLeaveCancelsTheFlightAndFreesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flights := joined()
-		p := ints(events.Off(), flights)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var cause error
-		free := -1
-		stubborn := func(ctx context.Context) (int, error) { // it takes its time when it is cancelled
-			<-ctx.Done()
-			cause, free = context.Cause(ctx), flights.InFlight()
-			time.Sleep(time.Second)
-			return 0, ctx.Err()
-		}
-		old := burst(p, ctx, "a", 3, stubborn)
-		cancel(errGone)
-		synctest.Wait()
-		for _, a := range old {
-			if !a.returned || resilience.KindOf(a.err) != resilience.KindCanceled {
-				t.Errorf("who left got %+v", a)
-			}
-		}
-		if cause != errGone || free != 0 {
-			t.Errorf("the operation was cancelled with %v, and %d keys were in flight", cause, free)
-		}
-		op := &slow{value: 5}
-		time.Sleep(time.Second / 2)
-		young := burst(p, t.Context(), "a", 1, op.run)
-		time.Sleep(3 * time.Second / 4) // the old one has ended
-		synctest.Wait()
-		if flights.InFlight() != 1 {
-			t.Errorf("the end of the old flight: %v", flights)
-		}
-		young = append(young, burst(p, t.Context(), "a", 1, op.run)...)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		for _, a := range young {
-			if a.v != 5 || a.err != nil || op.runs.Load() != 1 {
-				t.Errorf("the newcomers got %+v of %d runs", a, op.runs.Load())
-			}
-		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Error(err)
+		for _, others := range []int{0, 1} { // under way before: the flights are kept in another place
+			lastLeaves(t, others)
 		}
 	})
+}
+
+func lastLeaves(t *testing.T, others int) {
+	flights := joined()
+	p := ints(events.Off(), flights)
+	for range others {
+		burst(p, t.Context(), "other", 1, (&slow{delay: time.Hour}).run)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var cause error
+	free := -1
+	stubborn := func(ctx context.Context) (int, error) { // it takes its time when it is cancelled
+		<-ctx.Done()
+		cause, free = context.Cause(ctx), flights.InFlight()
+		time.Sleep(time.Second)
+		return 0, ctx.Err()
+	}
+	old := burst(p, ctx, "a", 3, stubborn)
+	cancel(errGone)
+	synctest.Wait()
+	for _, a := range old {
+		if !a.returned || resilience.KindOf(a.err) != resilience.KindCanceled {
+			t.Errorf("who left got %+v", a)
+		}
+	}
+	if cause != errGone || free != others {
+		t.Errorf("the operation was cancelled with %v, and %d keys were in flight, want %d", cause, free, others)
+	}
+	op := &slow{value: 5}
+	time.Sleep(time.Second / 2)
+	young := burst(p, t.Context(), "a", 1, op.run)
+	time.Sleep(3 * time.Second / 4) // the old one has ended
+	synctest.Wait()
+	if flights.InFlight() != 1+others {
+		t.Errorf("the end of the old flight: %v", flights)
+	}
+	young = append(young, burst(p, t.Context(), "a", 1, op.run)...)
+	time.Sleep(time.Second)
+	synctest.Wait()
+	for _, a := range young {
+		if a.v != 5 || a.err != nil || op.runs.Load() != 1 {
+			t.Errorf("the newcomers got %+v of %d runs", a, op.runs.Load())
+		}
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // SFL-02: followers that leave change nothing for a leader that cannot.

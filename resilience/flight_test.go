@@ -1,6 +1,7 @@
 package resilience_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -52,16 +53,17 @@ func later(d time.Duration) {
 	synctest.Wait()
 }
 
-// slow is an operation that takes a second and counts its runs.
+// slow is an operation that takes its time and counts its runs.
 type slow struct {
 	runs  atomic.Int64
 	value int
 	err   error
+	delay time.Duration // 0: a second
 }
 
 func (s *slow) run(context.Context) (int, error) {
 	s.runs.Add(1)
-	time.Sleep(time.Second)
+	time.Sleep(cmp.Or(s.delay, time.Second))
 	return s.value, s.err
 }
 
