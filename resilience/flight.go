@@ -35,6 +35,13 @@ func (f *flight[T]) String() string { return fmt.Sprintf("%v.singleflight", f.Co
 // has tells whether ctx is of a call made inside the flight.
 func (f *flight[T]) has(ctx context.Context) bool { return ctx.Value(f) != nil }
 
+// end ends the context of a flight that has landed, unless its value is held.
+func (f *flight[T]) end() {
+	if f.cancel != nil && f.landing.hold == nil {
+		f.cancel(nil)
+	}
+}
+
 // flights are those under way, by their keys. Mostly there is one at a time: it needs no map.
 type flights[T any] struct {
 	first *flight[T]

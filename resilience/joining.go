@@ -72,7 +72,7 @@ func (l *joining[T]) leadHere(ctx context.Context, call Call, key string, op Ope
 		if !returned {
 			c = broken[T](recover())
 		}
-		d := l.land(f, call, c)
+		d := l.land(f, &call, &c)
 		if d != nil {
 			d.took(call, true)
 		}
@@ -103,14 +103,16 @@ func (l *joining[T]) lead(ctx context.Context, call Call, key string, op Operati
 	if call.rec != nil {
 		run.rec = call.rec.fork()
 	}
-	l.background.run(func() {
-		if f.Err() != nil { // all left before it began
-			l.land(f, run, caught[T]{err: canceled(f, nil)})
-			return
-		}
-		catch(f, run, op, l.next, func(c caught[T]) { l.land(f, run, c) })
-	})
+	l.background.run(func() { catch(f, run, op, l.fly, func(c caught[T]) { l.land(f, &run, &c) }) })
 	return l.wait(ctx, call, f, events.FlightLeader)
+}
+
+// fly runs what is inside, unless all have left before it began.
+func (l *joining[T]) fly(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	if ctx.Err() != nil {
+		return v, canceled(ctx, nil)
+	}
+	return l.next(ctx, call, op)
 }
 
 // of returns the flights that the call may join.
@@ -172,6 +174,7 @@ func (l *joining[T]) wait(ctx context.Context, call Call, f *flight[T], role eve
 	}
 	waiting = false
 	d := f.landing
+	f.end()
 	d.took(call, role == events.FlightLeader)
 	if d.panic != nil {
 		panic(d.panic)
@@ -200,7 +203,11 @@ func (l *joining[T]) left(ctx context.Context, f *flight[T]) bool {
 
 // quit takes out a caller who will not have the outcome, also if the flight has landed.
 func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
-	if l.left(ctx, f) || !delivers(f.landing.err) {
+	if l.left(ctx, f) {
+		return
+	}
+	f.end()
+	if !delivers(f.landing.err) {
 		return
 	}
 	if hold := f.landing.hold; hold != nil {
@@ -211,41 +218,46 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 	}
 }
 
-// land ends a flight. It returns what its callers share; nil if there is nobody but who runs it.
-func (l *joining[T]) land(f *flight[T], run Call, c caught[T]) (d *landing[T]) {
-	kept := run.holds() && delivers(c.err)
-	if kept {
-		run.onRelease(func(error) { f.cancel(nil) })
-	} else {
-		if f.cancel != nil {
-			f.cancel(nil)
-		}
-		run.release(0, c.late())
+// land ends a flight. It returns what its callers share; nil if there is nobody but who runs it. The goroutine of a flight
+// begins with a small stack: land and what it calls keep their frames small.
+func (l *joining[T]) land(f *flight[T], run *Call, c *caught[T]) (d *landing[T]) {
+	kept := false
+	if f.cancel != nil {
+		kept = l.letGo(f, run, c)
 	}
 	l.mu.Lock()
 	l.free(f)
 	f.landed = true
 	if f.waiting > 0 && f.done != nil {
-		d = &landing[T]{caught: c, rec: run.rec}
-		d.users.Store(int64(f.waiting))
-		if kept {
-			d.hold = &sharedHold{holders: int(f.waiting), ends: run.rec.held.ends}
-		}
-		if f.cancel == nil && run.rec != nil {
-			d.rec = run.rec.fork() // its caller goes on writing it
-		}
+		d = f.shared(run.rec, c, kept)
 		f.landing = d
 		close(f.done)
 	}
 	orphan := f.waiting == 0
 	l.mu.Unlock()
 	if orphan && delivers(c.err) {
-		if kept {
-			defer run.release(0, nil)
-		}
-		l.discard(f, run, c.v)
+		l.drop(f, run, c)
 	}
 	return d
+}
+
+// letGo releases what a flight holds, unless its value is held: then it tells so. The context is ended by those who have
+// waited, whose stacks have room for it, or was by the last who left.
+func (l *joining[T]) letGo(f *flight[T], run *Call, c *caught[T]) (kept bool) {
+	if run.holds() && delivers(c.err) {
+		run.onRelease(func(error) { f.cancel(nil) })
+		return true
+	}
+	if run.holds() {
+		run.release(0, c.late())
+	}
+	return false
+}
+
+// drop gets rid of a value that nobody waits for.
+func (l *joining[T]) drop(f *flight[T], run *Call, c *caught[T]) {
+	defer run.release(0, nil)
+	l.discard(f, *run, c.v)
 }
 
 // tell publishes that a call is part of the flight.

@@ -13,6 +13,19 @@ type landing[T any] struct {
 	hold  *sharedHold  // nil if nothing waits for the value's release
 }
 
+// shared makes what the callers of the flight share. joining.mu is held.
+func (f *flight[T]) shared(rec *record, c *caught[T], kept bool) *landing[T] {
+	d := &landing[T]{caught: *c, rec: rec}
+	d.users.Store(int64(f.waiting))
+	if kept {
+		d.hold = &sharedHold{holders: int(f.waiting), ends: rec.held.ends}
+	}
+	if f.cancel == nil && rec != nil {
+		d.rec = rec.fork() // its caller goes on writing it
+	}
+	return d
+}
+
 // took gives a caller its part: what the record tells, and of the value. It is called once for each caller.
 func (d *landing[T]) took(call Call, leads bool) {
 	if call.rec == nil {
