@@ -85,11 +85,19 @@ type record struct {
 	delay    time.Duration
 
 	working, backoff, queued time.Duration
+	decision
+
+	held   holding
+	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
+}
+
+// decision is what decided a call.
+type decision struct {
 	// reason and decider tell what decided the last attempt; they count when the call does not succeed.
 	reason  events.Reason
 	decider *events.Source
-
-	held holding
+	// fallback is whose answer the call has, nil if it has none of a Fallback.
+	fallback *events.Source
 }
 
 var lastExecution atomic.Uint64

@@ -65,7 +65,7 @@ func outgoing(ctx context.Context, err error) error {
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
 	rec := new(record)
 	call.rec = rec
-	if f.hold != nil {
+	if f.hold != nil && !call.valueless {
 		rec.held.on = true
 		return f.held(ctx, call, op, heard)
 	}
@@ -111,7 +111,9 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 	ctx := f.bus.Execution.Begin(caller, events.ExecutionStarted{Meta: rec.meta(f.source, 0, rec.beganAt)}, &ends)
 	v, err = f.run(ctx, call, op)
 	if err == nil {
-		outcome, failure = events.OutcomeSuccess, nil
+		if outcome, failure = events.OutcomeSuccess, nil; rec.fallback != nil {
+			outcome = events.OutcomeFallback
+		}
 		return v, nil
 	}
 	given := outgoing(caller, err)
@@ -126,7 +128,11 @@ func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error)
 		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs(),
 		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
 	}
-	if outcome != events.OutcomeSuccess {
+	switch outcome {
+	case events.OutcomeSuccess:
+	case events.OutcomeFallback:
+		e.Layer = rec.fallback
+	case events.OutcomeFailure, events.OutcomeRejected, events.OutcomeTimeout, events.OutcomeCanceled:
 		e.Reason, e.Layer = rec.reason, rec.decider
 	}
 	return e

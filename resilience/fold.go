@@ -15,16 +15,17 @@ type builder[T any] struct {
 	cfg        PipelineConfig[T]
 	bus        *events.Bus
 	infos      []LayerInfo
+	oneOff     bool // it is for one call
 	background *background
 	discard    func(context.Context, Call, T)
 }
 
 // fold checks a configuration and makes it ready to run. shared is the source of pipelines that have none of their own.
 func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], error) {
-	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default()), background: new(background)}
+	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default()), oneOff: shared != nil, background: new(background)}
 	b.cfg.Layers = make([]Layer, len(cfg.Layers))
 	for i, l := range cfg.Layers {
-		b.cfg.Layers[i] = literal(l)
+		b.cfg.Layers[i] = literal[T](l)
 	}
 	if err := b.check(); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 }
 
 // literal returns a pointer's literal, so that both may be used, and later changes change nothing.
-func literal(l Layer) Layer {
+func literal[T any](l Layer) Layer {
 	switch l := l.(type) {
 	case *Retry:
 		if l != nil {
@@ -76,6 +77,10 @@ func literal(l Layer) Layer {
 			return *l
 		}
 	case *Hedge:
+		if l != nil {
+			return *l
+		}
+	case *Fallback[T]:
 		if l != nil {
 			return *l
 		}
@@ -92,6 +97,10 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 		return newTiming(b, at, l, next)
 	case Hedge:
 		return newHedging(b, at, l, next)
+	case Fallback[T]:
+		return newFalling(b, at, l, next)
+	case *Singleflight:
+		return newJoining(b, at, l, next)
 	case around:
 		return newAround(b, l, next)
 	case Gate:
@@ -141,7 +150,7 @@ func (b *builder[T]) retriesOutside(position int) bool {
 // layer starts runs, too, or an attempt may end before the operation has run.
 func (b *builder[T]) counted() bool {
 	retries, limited := 0, false
-	for _, l := range b.cfg.Layers {
+	for i, l := range b.cfg.Layers {
 		switch l := l.(type) {
 		case Retry:
 			if retries++; l.RetryRejections {
@@ -149,6 +158,10 @@ func (b *builder[T]) counted() bool {
 			}
 		case Timeout:
 			limited = retries > 0
+		case *Singleflight:
+			if i > 0 {
+				return true // a turn of a Retry outside may share another's run, and a value is not discarded while others have it
+			}
 		case Hedge, around, TypedLayer[T]:
 			return true
 		case Gate:
@@ -167,6 +180,9 @@ func (b *builder[T]) discarder(at place) func(context.Context, Call, T) {
 		discard = closeValue
 	}
 	return func(ctx context.Context, call Call, v T) {
+		if !call.drops() {
+			return
+		}
 		if err := discarded(ctx, call, at, discard, v); err != nil && b.bus.DiscardFailed.Heard() {
 			b.bus.DiscardFailed.Publish(ctx, events.DiscardFailed{Meta: call.meta(at.source, call.Attempt()), Err: err})
 		}

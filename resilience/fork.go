@@ -39,7 +39,7 @@ func (c Call) fork(into *record) Call {
 // join takes over what a fork recorded. Its goroutine has ended.
 func (r *record) join(fork *record) {
 	r.number = or(fork.number, r.number)
-	r.reason, r.decider = fork.reason, fork.decider
+	r.decision, r.shared = fork.decision, fork.shared
 	r.working += fork.working
 	r.backoff += fork.backoff
 	r.queued += fork.queued

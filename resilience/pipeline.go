@@ -23,7 +23,7 @@ type PipelineConfig[T any] struct {
 	// operation returned either way; an operation that wants its caller to get an error for a value returns that error
 	// itself. It is called concurrently.
 	Classify func(T, error) error
-	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed.
+	// Discard gets rid of a failing value that the next attempt supersedes or a Fallback replaces. Nil: values that are io.Closers are closed.
 	// An error is published and changes nothing.
 	Discard func(T) error
 	// RetryIf is the default of Retry.If and of Hedge.If: which failures are retried.
