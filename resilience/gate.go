@@ -50,6 +50,14 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	case *Bulkhead, *RateLimiter: // they do not ask how calls end
 		g.counts = nil
 	}
+	if b.cfg.Hold == nil {
+		switch gate := gate.(type) {
+		case *Bulkhead:
+			return newPooling(g, gate, next)
+		case *RateLimiter:
+			return newRating(g, gate, next)
+		}
+	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
 		if g.waits {
@@ -79,6 +87,37 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 			gate.Settle(ctx, call, permit, outcome)
 		}
 		return v, err
+	}
+}
+
+// newPooling is newGating without what a bulkhead does not need.
+func newPooling[T any](g *gating, pool *Bulkhead, next Next[T]) Next[T] {
+	permits := &pool.permits
+	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+		if !permits.take() {
+			if _, err = g.admitted(ctx, call); err != nil {
+				return v, g.refused(ctx, call.stale(), err)
+			}
+			call = call.stale()
+		}
+		defer permits.leave()
+		return next(ctx, call, op)
+	}
+}
+
+// newRating is newGating without what a rate limiter does not need.
+func newRating[T any](g *gating, limiter *RateLimiter, next Next[T]) Next[T] {
+	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+		if !call.timed { // by itself, for speed: a method would copy the call
+			call.now, call.timed = now(), true
+		}
+		if !limiter.rating.Load().takeAtOnce(call.now) {
+			call = call.stale()
+			if _, err = g.admitted(ctx, call); err != nil {
+				return v, g.refused(ctx, call, err)
+			}
+		}
+		return next(ctx, call, op)
 	}
 }
 
