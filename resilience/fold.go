@@ -52,7 +52,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	return &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
 		owned: shared == nil, counted: b.counted(), description: description,
-		background: b.background,
+		background: b.background, layers: b.cfg.Layers,
 	}, nil
 }
 

@@ -24,6 +24,8 @@ func ours(gate Gate) ownGate {
 		return g
 	case *RateLimiter:
 		return g
+	case *AdaptiveLimiter:
+		return g
 	}
 	return nil
 }
@@ -80,8 +82,14 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if err != nil {
 			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
 		}
+		later := call.holds() && !g.early && delivers(err)
+		if limiter, ok := gate.(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
+			seen := permit
+			permit = Permit{} // all that is left to do is to let go
+			limiter.measured(ctx, call, seen, outcome)
+		}
 		settled = true
-		if call.holds() && !g.early && delivers(err) {
+		if later {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
 			gate.Settle(ctx, call, permit, outcome)

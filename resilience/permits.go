@@ -30,10 +30,13 @@ type permits struct {
 const oneWaits = 1 << 32
 
 // take takes a permit if there is one.
-func (p *permits) take() bool {
+func (p *permits) take() bool { return p.takeWithin(p.max.Load()) }
+
+// takeWithin takes a permit if fewer calls than that run.
+func (p *permits) takeWithin(limit int64) bool {
 	for {
 		w := p.word.Load()
-		if w >= oneWaits || int64(w) >= p.max.Load() {
+		if w >= oneWaits || int64(w) >= limit {
 			return false
 		}
 		if p.word.CompareAndSwap(w, w+1) {

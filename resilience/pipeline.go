@@ -64,6 +64,7 @@ type folded[T any] struct {
 	counted     bool // the operation's runs are counted in a record
 	description Description
 	background  *background // the goroutines that its layers started
+	layers      []Layer     // as described; the settings of some change
 }
 
 // NewPipeline builds a pipeline. Its errors are *ConfigErrors, wrapped or joined, and what does not fit together: the same
@@ -130,7 +131,7 @@ func (p *Pipeline[T]) String() string {
 	return fmt.Sprintf("pipeline %s [%s]", d.Name, strings.Join(names, " > "))
 }
 
-// Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
+// Describe returns the pipeline as data: its layers with their present effective settings. After Close it still does.
 func (p *Pipeline[T]) Describe() Description {
 	f := p.folded.Load()
 	if f == nil {
@@ -141,7 +142,7 @@ func (p *Pipeline[T]) Describe() Description {
 	if f == nil {
 		return Description{}
 	}
-	return f.description.clone()
+	return f.described()
 }
 
 // Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers;
