@@ -123,10 +123,10 @@ func (a *adaptation) begin(at, running int64) (round int64) {
 type callEnd uint8
 
 const (
-	callAnswered callEnd = 1 + iota // its latency counts
-	callTurnedAway                  // by the dependency, because of the load
-	callTimedOut                    // it was given up after too long
-	callUnknown                     // it tells nothing about the load
+	callAnswered   callEnd = 1 + iota // its latency counts
+	callTurnedAway                    // by the dependency, because of the load
+	callTimedOut                      // it was given up after too long
+	callUnknown                       // it tells nothing about the load
 )
 
 // end tells that a call ended which the round measures, and whether that ended the round.
