@@ -1,5 +1,5 @@
-// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter) and the pipelines
-// they are composed into. They tell what they do on an [events.Bus] and know no telemetry.
+// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter, adaptive limiter) and
+// the pipelines they are composed into. They tell what they do on an [events.Bus] and know no telemetry.
 //
 //	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "payments-db", FailureRatio: 0.5})
 //	users := resilience.MustPipeline(resilience.PipelineConfig[*User]{
@@ -26,6 +26,7 @@
 // # State
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
-// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter]. Pipelines,
+// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter],
+// [AdaptiveLimiter]. Pipelines,
 // breakers, bulkheads and limiters are safe for concurrent use.
 package resilience
