@@ -29,7 +29,8 @@ import (
 // shed first: those of PriorityLow run in four fifths of the limit, those of PrioritySheddable in half of it (but at least
 // one), and those of PriorityCritical in a tenth more than it (at least one more, within Max).
 //
-// In a pipeline that holds its values a call keeps its permit until the value's release, and its latency is what it took to
+// It belongs inside a Retry, as each attempt is a call: outside of one it would take the backoff for latency. In a pipeline
+// that holds its values a call keeps its permit until the value's release, and its latency is what it took to
 // return.
 type AdaptiveLimiter struct {
 	cfg     AdaptiveLimiterConfig // with defaults
