@@ -74,7 +74,8 @@ var reasonNames = []string{"",
 func Reasons() []Reason { return enumAll[Reason](reasonNames) }
 
 // RejectionReasons lists the reasons that a layer of this type gives for a rejection; for a type it does not know, all
-// that there are. Adapters make their series from it before the first rejection.
+// that there are. Adapters make their series from it before the first rejection. A Timeout gives none, unless it abandons:
+// while as many operations as may be are abandoned it rejects with ReasonFull.
 func RejectionReasons(layerType string) []Reason {
 	switch layerType {
 	case TypeBreaker:

@@ -156,8 +156,8 @@ func TestAllocationsOfAHedge(t *testing.T) {
 		layer resilience.Layer
 		most  float64
 	}{
-		"a hedge that is not needed":      {resilience.Hedge{}, 10},
-		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 10},
+		"a hedge that is not needed":      {resilience.Hedge{}, 8},
+		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 8},
 		"a Timeout that could abandon":    {resilience.Timeout{Abandon: true}, 10},
 		"a Hedge that is switched off":    {resilience.Hedge{MaxAttempts: 1}, 1},
 		"an Abandon that is switched off": {resilience.Timeout{After: -1, Abandon: true}, 0},
