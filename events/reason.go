@@ -18,7 +18,7 @@ const (
 	ReasonQueueTimeout
 	// ReasonRate: a rate is exceeded.
 	ReasonRate
-	// ReasonShed: load is shed.
+	// ReasonShed: load is shed, calls of a lower priority first.
 	ReasonShed
 
 	// Reasons of a retry that ended without success.
@@ -81,11 +81,11 @@ func RejectionReasons(layerType string) []Reason {
 	case TypeBreaker:
 		return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing}
 	case TypeBulkhead:
-		return []Reason{ReasonFull, ReasonQueueTimeout}
+		return []Reason{ReasonFull, ReasonQueueTimeout, ReasonShed}
 	case TypeRateLimiter:
 		return []Reason{ReasonRate}
 	case TypeAdaptiveLimiter:
-		return []Reason{ReasonFull, ReasonQueueTimeout, ReasonShed}
+		return []Reason{ReasonFull, ReasonShed}
 	case TypeRetry, TypeTimeout, TypeAround, TypePipeline, TypeHedge, TypeSingleflight, TypeFallback, TypeChaos, TypeRetryBudget:
 		return nil
 	}

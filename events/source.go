@@ -90,9 +90,9 @@ type BreakerReading struct {
 
 // LimiterReading is a limiter's state at one moment.
 type LimiterReading struct {
-	// Limit is how many calls a bulkhead lets run at once; of a rate limiter, the burst.
+	// Limit is how many calls a bulkhead or an adaptive limiter lets run at once; of a rate limiter, the burst.
 	Limit int64
-	// Usage is how many of them run; of a rate limiter, how many of the burst are taken and not refilled yet.
+	// Usage is how many run; of a rate limiter, how many of the burst are taken and not refilled yet.
 	Usage int64
 	// Queued is how many calls wait.
 	Queued int64
@@ -126,7 +126,7 @@ func (s *Source) Position() int { return s.spec.Position }
 // Shared returns the source of the state that the layer uses, nil if it has none.
 func (s *Source) Shared() *Source { return s.spec.Shared }
 
-// Settings returns the effective settings in a line.
+// Settings returns the effective settings in a line, as they were when the source was made.
 func (s *Source) Settings() string { return s.spec.Settings }
 
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.

@@ -22,6 +22,10 @@ func rateLimiterOn(bus *events.Bus, rate int) *resilience.RateLimiter {
 	return resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: rate, Bus: bus})
 }
 
+func adaptiveOn(bus *events.Bus) *resilience.AdaptiveLimiter {
+	return resilience.MustAdaptiveLimiter(resilience.AdaptiveLimiterConfig{Name: "room", Bus: bus})
+}
+
 // refusingRate returns a limiter whose burst is taken.
 func refusingRate(bus *events.Bus) *resilience.RateLimiter {
 	l := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1, Per: time.Hour, Bus: bus})
@@ -104,6 +108,7 @@ func TestAllocationsOfACall(t *testing.T) {
 		"only breakers' states are heard, an open one":        {refusing(heardOfBreakers), one, 0},
 		"only breakers' states are heard, after two failures": {ints(heardOfBreakers, noDelay), failsTwice(), 2},
 		"a rate limiter":                                      {ints(quiet, rateLimiterOn(quiet, 1e9)), one, 0},
+		"an adaptive limiter":                                 {ints(quiet, adaptiveOn(quiet)), one, 0},
 		"a rate limiter that refuses":                         {ints(quiet, refusingRate(quiet)), one, 1},
 		"a retry":                                             {ints(quiet, resilience.Retry{}), one, 0},
 		"a retry that has failed":                             {ints(quiet, resilience.Retry{MaxAttempts: 1}), returns(0, errBoom), 0},

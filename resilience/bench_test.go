@@ -96,6 +96,16 @@ func BenchmarkBulkhead(b *testing.B) {
 	bench(b, ints(bus, bulkheadOn(bus)), one)
 }
 
+func BenchmarkBulkheadWithAQueue(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxQueue: 10, Bus: bus})), one)
+}
+
+func BenchmarkAdaptiveLimiter(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, adaptiveOn(bus)), one)
+}
+
 func BenchmarkRateLimiter(b *testing.B) {
 	bus := events.NewBus()
 	bench(b, ints(bus, rateLimiterOn(bus, 1e9)), one)
@@ -129,7 +139,27 @@ func BenchmarkBulkheadRetryBreakerListened(b *testing.B) {
 
 func BenchmarkParallel(b *testing.B) {
 	bus := events.NewBus()
-	p := ints(bus, bulkheadOn(bus), resilience.Retry{}, breakerOn(bus, 0.5))
+	parallel(b, ints(bus, bulkheadOn(bus), resilience.Retry{}, breakerOn(bus, 0.5)))
+}
+
+func BenchmarkParallelBulkhead(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, bulkheadOn(bus)))
+}
+
+func BenchmarkParallelRateLimiter(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, rateLimiterOn(bus, 1e9)))
+}
+
+func BenchmarkParallelAdaptiveLimiter(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, adaptiveOn(bus)))
+}
+
+// parallel is bench from several goroutines at once.
+func parallel(b *testing.B, p *resilience.Pipeline[int]) {
+	b.Helper()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,6 +1,6 @@
-// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter, fallback,
-// singleflight) and the pipelines they are composed into. They tell what they do on an [events.Bus] and know no
-// telemetry.
+// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter, adaptive limiter,
+// fallback, singleflight, hedge) and the pipelines they are composed into. They tell what they do on an [events.Bus] and
+// know no telemetry.
 //
 //	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "payments-db", FailureRatio: 0.5})
 //	users := resilience.MustPipeline(resilience.PipelineConfig[*User]{
@@ -29,6 +29,6 @@
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout],
 // [Hedge], [Fallback]. What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter],
-// [Singleflight], and [RetryBudget], which is no layer but a field of those that start extra attempts. Pipelines and what
-// is shared are safe for concurrent use.
+// [AdaptiveLimiter], [Singleflight], and [RetryBudget], which is no layer but a field of those that start extra attempts.
+// Pipelines and what is shared are safe for concurrent use.
 package resilience

@@ -53,7 +53,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
 		owned: shared == nil, counted: b.counted(), description: description,
-		background: b.background, nesting: b.newNesting(shared != nil),
+		background: b.background, layers: b.cfg.Layers, nesting: b.newNesting(shared != nil),
 	}
 	if f.owned {
 		s := b.stack()

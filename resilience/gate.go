@@ -24,6 +24,8 @@ func ours(gate Gate) ownGate {
 		return g
 	case *RateLimiter:
 		return g
+	case *AdaptiveLimiter:
+		return g
 	}
 	return nil
 }
@@ -50,6 +52,14 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	case *Bulkhead, *RateLimiter: // they do not ask how calls end
 		g.counts = nil
 	}
+	if b.cfg.Hold == nil {
+		switch gate := gate.(type) {
+		case *Bulkhead:
+			return newPooling(g, gate, next)
+		case *RateLimiter:
+			return newRating(g, gate, next)
+		}
+	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
 		if g.waits {
@@ -72,13 +82,50 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if err != nil {
 			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
 		}
+		later := call.holds() && !g.early && delivers(err)
+		if limiter, ok := gate.(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
+			seen := permit
+			permit = Permit{} // all that is left to do is to let go
+			limiter.measured(ctx, call, seen, outcome)
+		}
 		settled = true
-		if call.holds() && !g.early && delivers(err) {
+		if later {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
 			gate.Settle(ctx, call, permit, outcome)
 		}
 		return v, err
+	}
+}
+
+// newPooling is newGating without what a bulkhead does not need.
+func newPooling[T any](g *gating, pool *Bulkhead, next Next[T]) Next[T] {
+	permits := &pool.permits
+	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+		if !permits.take() {
+			if _, err = g.admitted(ctx, call); err != nil {
+				return v, g.refused(ctx, call.stale(), err)
+			}
+			call = call.stale()
+		}
+		defer permits.leave()
+		return next(ctx, call, op)
+	}
+}
+
+// newRating is newGating without what a rate limiter does not need.
+func newRating[T any](g *gating, limiter *RateLimiter, next Next[T]) Next[T] {
+	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+		if !call.timed { // by itself, for speed: a method would copy the call
+			call.now, call.timed = now(), true
+		}
+		if !limiter.rating.Load().takeAtOnce(call.now) {
+			call = call.stale()
+			if _, err = g.admitted(ctx, call); err != nil {
+				return v, g.refused(ctx, call, err)
+			}
+		}
+		return next(ctx, call, op)
 	}
 }
 

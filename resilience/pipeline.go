@@ -65,6 +65,7 @@ type folded[T any] struct {
 	description Description
 	odd         []Warning   // what the rules found
 	background  *background // the goroutines that its layers started
+	layers      []Layer     // as described; the settings of some change
 	nesting     *nesting    // nil: it does not retry
 }
 
@@ -140,13 +141,13 @@ func (p *Pipeline[T]) String() string {
 	return fmt.Sprintf("pipeline %s [%s]", d.Name, strings.Join(names, " > "))
 }
 
-// Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
+// Describe returns the pipeline as data: its layers with their present effective settings. After Close it still does.
 func (p *Pipeline[T]) Describe() Description {
 	f := p.present()
 	if f == nil {
 		return Description{}
 	}
-	d := f.description.clone()
+	d := f.described()
 	d.Warnings = append(d.Warnings, f.warnings()...)
 	return d
 }
