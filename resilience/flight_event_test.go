@@ -2,6 +2,7 @@ package resilience_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,6 +94,9 @@ func TestAnEmptyKeyIsNotJoinedAndWarnsOnce(t *testing.T) {
 			}
 			if len(warned) != 1 || warned[0].Code != "empty_key" || warned[0].Message == "" || warned[0].Source.Type() != events.TypeSingleflight {
 				t.Errorf("%s: warned %+v", what, warned)
+			}
+			if w := p.Warnings(); len(w) != 1 || w[0].Code != events.WarningEmptyKey || !slices.Equal(w[0].Layers, []int{0}) {
+				t.Errorf("%s: Warnings() has %+v", what, w)
 			}
 		}
 	})

@@ -83,3 +83,13 @@ func (b *Bulkhead) traits() traits {
 func (l *RateLimiter) traits() traits {
 	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
 }
+
+func (h Hedge) traits() traits {
+	return traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+}
+
+func (l *AdaptiveLimiter) traits() traits { return traits{bus: l.cfg.Bus} }
+
+func (*Singleflight) traits() traits { return traits{} }
+
+func (Fallback[T]) traits() traits { return traits{} }

@@ -32,6 +32,7 @@ func shortRows() (rows []warned) {
 	}))
 	add("Retry.Backoff.Step", retry(func(d time.Duration) resilience.Retry { return resilience.Retry{Backoff: resilience.Linear{Step: d}} }))
 	add("Retry.Backoff", retry(func(d time.Duration) resilience.Retry { return resilience.Retry{Backoff: resilience.Constant(d)} }))
+	add("Hedge.Delay", func(_ *events.Bus, d time.Duration) resilience.Layer { return resilience.Hedge{Delay: d} })
 	b := func(with func(cfg *resilience.BreakerConfig, d time.Duration)) func(*events.Bus, time.Duration) resilience.Layer {
 		return func(bus *events.Bus, d time.Duration) resilience.Layer {
 			cfg := resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, Bus: bus}
@@ -65,7 +66,7 @@ func TestEveryDurationIsCheckedForAMissingUnit(t *testing.T) {
 		rows = append(rows, field)
 	}
 	durations := 0
-	for _, config := range []reflect.Type{reflect.TypeFor[resilience.Timeout](), reflect.TypeFor[resilience.Retry](),
+	for _, config := range []reflect.Type{reflect.TypeFor[resilience.Timeout](), reflect.TypeFor[resilience.Retry](), reflect.TypeFor[resilience.Hedge](),
 		reflect.TypeFor[resilience.BreakerConfig](), reflect.TypeFor[resilience.BulkheadConfig](), reflect.TypeFor[resilience.RateLimiterConfig]()} {
 		for i := range config.NumField() {
 			if field := config.Field(i); field.Type == reflect.TypeFor[time.Duration]() {

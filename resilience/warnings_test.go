@@ -27,7 +27,7 @@ func (w warned) find(p *resilience.Pipeline[int]) (found resilience.Warning, ok 
 // PIPE-10
 func TestEachWarningIsGivenToWhatDeservesItAndNotToItsNeighbour(t *testing.T) {
 	rows := append(slices.Clone(warnedRows), shortRows()...)
-	tested := map[string]bool{events.WarningNestedRetry: true}
+	tested := map[string]bool{events.WarningNestedRetry: true, events.WarningEmptyKey: true} // by calls
 	for i, row := range rows {
 		tested[row.code] = true
 		t.Run(fmt.Sprintf("%s %d", row.code, i), func(t *testing.T) {
