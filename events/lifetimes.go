@@ -22,7 +22,8 @@ type Lifetimes struct {
 
 type lifetime struct {
 	source  weak.Pointer[Source]
-	rest    *Source // what is told of it when it is gone: a copy that reads nothing
+	of      *identity // what is told of it when it is gone
+	layers  []*identity
 	cleanup runtime.Cleanup
 }
 
@@ -37,7 +38,6 @@ func (b *Bus) NewSource(spec SourceSpec) *Source {
 		layer := b.newSource(l)
 		layer.whole = s
 		s.layers = append(s.layers, layer)
-		s.rest.layers = append(s.rest.layers, layer.rest)
 	}
 	if !b.hub.off {
 		b.Source.add(s)
@@ -46,16 +46,15 @@ func (b *Bus) NewSource(spec SourceSpec) *Source {
 }
 
 func (b *Bus) newSource(spec SourceSpec) *Source {
-	s := &Source{hub: &b.hub, id: lastSource.Add(1), index: -1, spec: spec}
-	s.spec.Layers = nil
-	if !b.hub.off {
-		s.index = indexes.take()
+	of := &identity{id: lastSource.Add(1), index: -1, position: int32(spec.Position),
+		pipeline: spec.Pipeline, layer: spec.Layer, kind: spec.Type, settings: spec.SettingsOf}
+	if of.settings == nil && spec.Settings != "" {
+		of.settings = text(spec.Settings)
 	}
-	r := &Source{hub: s.hub, id: s.id, index: s.index, spec: s.spec}
-	r.spec.Breaker, r.spec.Limiter, r.spec.Budget, r.spec.Shared = nil, nil, nil, nil
-	r.rest = r
-	r.gone.Store(true)
-	s.rest = r
+	s := &Source{identity: of, hub: &b.hub, shared: spec.Shared, reads: spec.reads()}
+	if !b.hub.off {
+		of.index = int32(indexes.take())
+	}
 	return s
 }
 
@@ -66,7 +65,7 @@ func (b *Bus) Remove(s *Source) {
 }
 
 func (l *Lifetimes) add(s *Source) {
-	life := &lifetime{source: weak.Make(s), rest: s.rest}
+	life := &lifetime{source: weak.Make(s), of: s.identity, layers: identities(s.layers)}
 	life.cleanup = runtime.AddCleanup(s, func(id uint64) {
 		l.remove(id, func(w *watcher) { w.box.HandOver(&l.mu, w.deliver) })
 	}, s.id)
@@ -91,12 +90,12 @@ func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
 	}
 	life.cleanup.Stop()
 	defer func() { // also when a handler ends the goroutine
-		indexes.give(life.rest.index)
-		for _, r := range life.rest.layers {
-			indexes.give(r.index)
+		indexes.give(int(life.of.index))
+		for _, layer := range life.layers {
+			indexes.give(int(layer.index))
 		}
 	}()
-	l.tell(change{removed: life.rest}, deliver)
+	l.tell(change{removed: removed(l.hub, life.of, life.layers)}, deliver)
 }
 
 // tell queues a change for every watcher under the lock, so that all see one order, then lets each have what is queued for

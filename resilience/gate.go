@@ -44,7 +44,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	}
 	switch gate := gate.(type) {
 	case *Breaker:
-		if gate.failureIf != nil {
+		if gate.failureIf() != nil {
 			g.counts = nil
 		}
 	case *Bulkhead, *RateLimiter: // they do not ask how calls end
