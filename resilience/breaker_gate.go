@@ -19,8 +19,8 @@ func (b *Breaker) Admit(ctx context.Context, call Call) (Permit, error) {
 }
 
 func (b *Breaker) admitSlowly(ctx context.Context, call Call) (Permit, error) {
-	if r := b.refusal.Load(); r != nil && (r.State == events.StateForcedOpen || r.RetryAfter() > 0) {
-		return b.refused(ctx, call, r)
+	if r := b.refuses(false); r != nil {
+		return Permit{}, r
 	}
 	b.lock()
 	at := now()
@@ -45,6 +45,22 @@ func (b *Breaker) admitSlowly(ctx context.Context, call Call) (Permit, error) {
 	b.unlock(made)
 	published = true
 	return permit, nil
+}
+
+// refuses returns the refusal of a breaker that is open for some time to come, nil if the machine has to be asked, or if
+// unless is true. It takes no lock.
+func (b *Breaker) refuses(unless bool) *BreakerOpenError {
+	r := b.refusal.Load()
+	if r == nil || unless || b.machine.rules.shadow {
+		return nil
+	}
+	if r.State == events.StateForcedOpen {
+		return r
+	}
+	if left := r.until - now(); left > 0 && left <= int64(r.cooldown) { // as in cooling
+		return r
+	}
+	return nil
 }
 
 // refused refuses the call. In shadow mode it lets it through, and only tells.
