@@ -149,7 +149,7 @@ func (b *Breaker) Snapshot() events.BreakerReading {
 func (b *Breaker) enter(ctx context.Context, call Call, made *transition) {
 	if made != nil {
 		b.refuse(made) // before anybody can see the state
-		if made.to == events.StateClosed && b.asks != nil {
+		if (made.to == events.StateClosed || made.to == events.StateDisabled) && b.asks != nil {
 			b.machine.next = b.asks.first
 		}
 	}

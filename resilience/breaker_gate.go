@@ -81,6 +81,9 @@ func (b *Breaker) Settle(ctx context.Context, call Call, permit Permit, outcome 
 	if outcome.Kind == Succeeded && b.succeeded(permit.Token) || permit.Token == uncounted {
 		return
 	}
+	if fast := b.fast.Load(); stateIn(fast) == events.StateDisabled && int64(fast>>fastGen) == permit.Token {
+		return // and nobody is asked what counts
+	}
 	switch outcome.Kind {
 	case Succeeded:
 		b.count(ctx, call, permit, endedWell, outcome)
