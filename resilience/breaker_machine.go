@@ -51,7 +51,7 @@ func newMachine(rules *breakerRules, now int64) machine {
 	m := machine{rules: rules, state: events.StateClosed, gen: 1, since: now, next: rules.cooldown}
 	switch {
 	case rules.windowCalls > 0:
-		m.ring = newRing(int(rules.windowCalls), rules.slow != nil)
+		m.ring = newRing(rules.windowCalls, rules.slow != nil)
 	case rules.window > 0:
 		m.window = newWindow(now, rules.cellWidth(), rules.slow != nil)
 	}

@@ -28,7 +28,7 @@ func TestBreakerCountsItsLastCalls(t *testing.T) {
 		{0.5, 100, 0, "fffffffffffffffffff", events.StateClosed}, // 19 of 20
 		{0.5, 100, 0, "ffffffffffffffffffff", events.StateOpen},
 		{0.75, 4, 4, "fsff", events.StateOpen},
-		{0.75, 4, 4, "ffsfs", events.StateOpen}, // fsff never was, but ffsf was
+		{0.75, 4, 4, "ssffsf", events.StateOpen},
 	} {
 		b := breaker(resilience.BreakerConfig{FailureRatio: c.ratio, WindowCalls: c.window, MinCalls: c.min})
 		calls(t, b, c.outcomes)

@@ -5,19 +5,17 @@ const maxWindowCalls = 100_000
 
 // ring counts the last calls, a fixed number of them. It knows no time; its owner guards it.
 type ring struct {
-	failed []uint64 // a bit for each call
-	slow   []uint64 // nil: slow calls are not counted
-	size   int
-	next   int // where the next call goes: the oldest, once it is full
-	counts tally
+	bits       []uint64 // one a call that failed, then, unless it is shorter, one a call that was slow
+	size, next int32    // next is where the next call goes: the oldest, once it is full
+	counts     tally
 }
 
-func newRing(size int, slow bool) *ring {
-	r := &ring{size: size, failed: make([]uint64, (size+63)/64)}
+func newRing(size int32, slow bool) *ring {
+	words := (int(size) + 63) / 64
 	if slow {
-		r.slow = make([]uint64, len(r.failed))
+		words *= 2
 	}
-	return r
+	return &ring{size: size, bits: make([]uint64, words)}
 }
 
 // add counts one call, and forgets the oldest if there are more than its size.
@@ -26,9 +24,9 @@ func (r *ring) add(t tally) {
 	if r.counts.calls < int64(r.size) {
 		r.counts.calls++
 	}
-	r.counts.failures += t.failures - exchange(r.failed, word, bit, t.failures > 0)
-	if r.slow != nil {
-		r.counts.slow += t.slow - exchange(r.slow, word, bit, t.slow > 0)
+	r.counts.failures += t.failures - r.exchange(int(word), bit, t.failures > 0)
+	if word += (r.size + 63) / 64; int(word) < len(r.bits) {
+		r.counts.slow += t.slow - r.exchange(int(word), bit, t.slow > 0)
 	}
 	if r.next++; r.next == r.size {
 		r.next = 0
@@ -36,13 +34,13 @@ func (r *ring) add(t tally) {
 }
 
 // exchange sets or clears a bit, and returns what it was.
-func exchange(bits []uint64, word int, bit uint64, set bool) (was int64) {
-	if bits[word]&bit != 0 {
+func (r *ring) exchange(word int, bit uint64, set bool) (was int64) {
+	if r.bits[word]&bit != 0 {
 		was = 1
 	}
-	bits[word] &^= bit
+	r.bits[word] &^= bit
 	if set {
-		bits[word] |= bit
+		r.bits[word] |= bit
 	}
 	return was
 }
@@ -53,11 +51,10 @@ func (r *ring) succeeded(n int64) {
 		r.add(tally{calls: 1})
 	}
 	r.counts.calls = min(r.counts.calls+n, int64(r.size))
-	r.next = int((int64(r.next) + n) % int64(r.size))
+	r.next = int32((int64(r.next) + n) % int64(r.size))
 }
 
 func (r *ring) clear() {
-	clear(r.failed)
-	clear(r.slow)
+	clear(r.bits)
 	r.next, r.counts = 0, tally{}
 }

@@ -9,7 +9,7 @@ import (
 func TestRingCountsTheLastCalls(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, size := range []int{1, 2, 63, 64, 65, 100, 1000} {
-		r := newRing(size, size != 100)
+		r := newRing(int32(size), size != 100)
 		var all []tally
 		for range 3 * size {
 			switch random.Uint32N(20) {
