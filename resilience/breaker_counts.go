@@ -2,14 +2,16 @@ package resilience
 
 import "github.com/telltale-go/telltale/events"
 
-// add counts a call that has ended.
-func (m *machine) add(now int64, t tally) {
+// add counts a call that has ended, and tells whether older ones may have been forgotten for it.
+func (m *machine) add(now int64, t tally) (forgot bool) {
 	switch {
 	case m.ring != nil:
 		m.ring.add(t)
 	case m.window != nil:
-		m.window.add(now, m.rules.cellWidth(), t)
+		forgot = m.window.roll(now, m.rules.cellWidth())
+		m.window.put(t)
 	}
+	return forgot
 }
 
 // quick tells what a success that ends soon, within the window's newest cell, changes: nothing (idle), nothing but the
@@ -33,7 +35,7 @@ func (m *machine) succeeded(n int64) {
 		m.ring.succeeded(n)
 		return
 	}
-	m.window.put(m.rules.cellWidth(), tally{calls: n})
+	m.window.put(tally{calls: n})
 }
 
 // trip opens a closed breaker that has seen enough.
@@ -41,9 +43,11 @@ func (m *machine) trip(now int64) *transition {
 	if m.window != nil {
 		m.window.roll(now, m.rules.cellWidth())
 	}
-	if reason := m.tripping(m.total()); reason != 0 {
+	t := m.total()
+	if reason := m.tripping(t); reason != 0 {
 		return m.open(reason, now)
 	}
+	m.calm = t.calls >= int64(m.rules.minCalls)
 	return nil
 }
 
@@ -130,7 +134,7 @@ func (m *machine) inARow() (t tally, limit float64) {
 }
 
 func (m *machine) forget() {
-	m.streak, m.lastErr = 0, nil
+	m.streak, m.lastErr, m.calm = 0, nil, false
 	switch {
 	case m.ring != nil:
 		m.ring.clear()

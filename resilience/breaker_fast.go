@@ -69,7 +69,7 @@ func (b *Breaker) mirror() {
 	case idle:
 		fast |= fastIdle
 	case counts && m.window != nil:
-		b.cell.Store(m.window.start)
+		b.cell.Store(m.window.start(m.rules.cellWidth()))
 		fast |= fastCounts | fastTimed
 	case counts:
 		fast |= fastCounts

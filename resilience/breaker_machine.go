@@ -14,6 +14,7 @@ import (
 type machine struct {
 	rules    *breakerRules
 	state    events.State
+	calm     bool   // enough calls are counted, and one more quick success cannot open it
 	gen      uint32 // grows with each transition: what was admitted before is stale
 	streak   int32  // failures in a row
 	openings int32  // since the last close
@@ -95,7 +96,9 @@ func (m *machine) admit(now int64) (gen uint32, ok bool, made *transition) {
 		if m.flight == nil {
 			return m.gen, true, nil
 		}
-		m.flight.roll(now, m.rules.slotWidth())
+		if m.flight.roll(now, m.rules.slotWidth()) {
+			m.calm = false
+		}
 		if m.flight.hung > 0 {
 			if made := m.trip(now); made != nil {
 				return 0, false, made
@@ -162,8 +165,8 @@ func (m *machine) settle(gen uint32, began int64, e ending, err error, now int64
 	case events.StateHalfOpen:
 		return m.settleProbe(began, e, bad, slow, err, now)
 	}
-	if m.flight != nil {
-		m.flight.leave(began, now, m.rules.slotWidth())
+	if m.flight != nil && m.flight.leave(began, now, m.rules.slotWidth()) {
+		m.calm = false
 	}
 	switch {
 	case bad:
@@ -174,7 +177,9 @@ func (m *machine) settle(gen uint32, began int64, e ending, err error, now int64
 	case !slow:
 		return nil, false
 	}
-	m.add(now, tallyOf(bad, slow))
+	if forgot := m.add(now, tallyOf(bad, slow)); m.calm && !forgot && !bad && !slow {
+		return nil, false
+	}
 	return m.trip(now), false
 }
 

@@ -86,7 +86,7 @@ func behave(t *testing.T, bytes []byte) (changes []modelChange) {
 			}
 			i = int(s.next()) % n
 			_, counts := m.quick()
-			inCell := m.window == nil || uint64(want.now-m.window.start) < uint64(rules.cellWidth())
+			inCell := m.window == nil || uint64(want.now-m.window.start(rules.cellWidth())) < uint64(rules.cellWidth())
 			if what%8 == 2 && counts && inCell && under[i].gen == m.gen {
 				untold++
 				under = slices.Delete(under, i, i+1)

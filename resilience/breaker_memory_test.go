@@ -72,7 +72,12 @@ func TestDroppedBreakersAreCollected(t *testing.T) {
 	for i := range all {
 		var b *Breaker
 		b = MustBreaker(BreakerConfig{Name: "db", SlowCall: time.Second, Bus: bus,
-			FailureIf: func(error) bool { return b != nil }, CooldownFunc: func(int) time.Duration { return time.Duration(len(b.String())) }})
+			FailureIf: func(error) bool { return b != nil }, CooldownFunc: func(int) time.Duration {
+				if b == nil { // it is being made
+					return time.Second
+				}
+				return time.Duration(len(b.String())) * time.Second
+			}})
 		all[i] = b
 	}
 	all[0].ForceOpen()

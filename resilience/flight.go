@@ -21,9 +21,10 @@ func (f *flight) enter(now, width int64) {
 	f.young[0]++
 }
 
-// leave takes out a call that began at began. It must have entered since the last clear.
-func (f *flight) leave(began, now, width int64) {
-	f.roll(now, width)
+// leave takes out a call that began at began, which must have entered since the last clear. It tells whether the number of
+// those that have exceeded the limit is another.
+func (f *flight) leave(began, now, width int64) (other bool) {
+	other = f.roll(now, width)
 	count := &f.hung
 	for age, start := 0, f.start; age < flightSlots; age, start = age+1, start-width {
 		if began >= start {
@@ -31,21 +32,23 @@ func (f *flight) leave(began, now, width int64) {
 			break
 		}
 	}
+	other = other || count == &f.hung
 	if *count > 0 { // a call of another clock may be looked for in the wrong slot
 		*count--
 	}
+	return other
 }
 
-// roll moves those that have exceeded the limit at now. A clock that goes back is another one (another synctest bubble):
-// its calls are forgotten.
-func (f *flight) roll(now, width int64) {
+// roll moves those that have exceeded the limit at now, and tells whether there may be others. A clock that goes back is
+// another one (another synctest bubble): its calls are forgotten.
+func (f *flight) roll(now, width int64) bool {
 	passed := now - f.start
 	if passed >= 0 && passed < width {
-		return
+		return false
 	}
 	if passed < 0 {
 		*f = flight{start: now}
-		return
+		return true
 	}
 	ahead := passed / width
 	f.start += ahead * width
@@ -54,6 +57,7 @@ func (f *flight) roll(now, width int64) {
 		copy(f.young[1:], f.young[:])
 		f.young[0] = 0
 	}
+	return true
 }
 
 // at returns how many exceed the limit at now, and since when it is as many as that, without changing anything.

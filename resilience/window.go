@@ -9,7 +9,7 @@ const windowCells = 10
 // window counts the calls of the last while. It takes the time; its owner guards it, and gives it the same width always:
 // that of a cell, in nanoseconds.
 type window struct {
-	start int64 // of the newest cell, a multiple of the width
+	epoch int64 // of the newest cell, which began epoch widths after the clock's origin
 	cells [windowCells]cell
 	slow  *[windowCells]uint32 // nil: slow calls are not counted
 }
@@ -34,21 +34,16 @@ func tallyOf(failed, slow bool) (t tally) {
 
 // newWindow returns an empty window.
 func newWindow(now, width int64, slow bool) *window {
-	w := &window{start: cellStart(now, width)}
+	w := &window{epoch: floorDiv(now, width)}
 	if slow {
 		w.slow = new([windowCells]uint32)
 	}
 	return w
 }
 
-func (w *window) add(now, width int64, t tally) {
-	w.roll(now, width)
-	w.put(width, t)
-}
-
 // put adds to the newest cell, whatever the time. A full cell takes nothing any more.
-func (w *window) put(width int64, t tally) {
-	i := cellAt(w.start, width)
+func (w *window) put(t tally) {
+	i := cellOf(w.epoch)
 	c := &w.cells[i]
 	if math.MaxUint32-int64(c.calls) < t.calls {
 		return
@@ -60,26 +55,29 @@ func (w *window) put(width int64, t tally) {
 	}
 }
 
-// roll forgets what is too old at now. A clock that goes back by more than a cell is another clock (another synctest
-// bubble): everything is forgotten.
-func (w *window) roll(now, width int64) {
-	ahead := floorDiv(now-w.start, width)
-	switch {
-	case ahead == 0, ahead == -1:
-		return
+// start is when the newest cell began.
+func (w *window) start(width int64) int64 { return w.epoch * width }
+
+// roll forgets what is too old at now, and tells whether the newest cell is another. A clock that goes back by more than a
+// cell is another clock (another synctest bubble): everything is forgotten.
+func (w *window) roll(now, width int64) bool {
+	if in := now - w.start(width); in >= -width && in < width {
+		return false
+	}
+	epoch := floorDiv(now, width)
+	switch ahead := epoch - w.epoch; {
 	case ahead < 0, ahead >= windowCells:
 		w.clear()
-		w.start = cellStart(now, width)
-		return
 	}
-	for ; ahead > 0; ahead-- {
-		w.start += width
-		i := cellAt(w.start, width)
+	for e := max(w.epoch+1, epoch-windowCells); e <= epoch; e++ {
+		i := cellOf(e)
 		w.cells[i] = cell{}
 		if w.slow != nil {
 			w.slow[i] = 0
 		}
 	}
+	w.epoch = epoch
+	return true
 }
 
 // total counts what is in the cells. The time of the last roll is what it is about.
@@ -114,12 +112,7 @@ func (w *window) clear() {
 	}
 }
 
-// cellStart is when the cell that now lies in began.
-func cellStart(now, width int64) int64 { return floorDiv(now, width) * width }
-
-func cellAt(start, width int64) int {
-	return int(((start/width)%windowCells + windowCells) % windowCells)
-}
+func cellOf(epoch int64) int { return int(((epoch % windowCells) + windowCells) % windowCells) }
 
 // floorDiv rounds toward minus infinity: readings of the clock may be negative.
 func floorDiv(a, b int64) int64 {

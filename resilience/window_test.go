@@ -66,7 +66,8 @@ func compare(t *testing.T, width, now int64, schedule []byte) {
 		if got, want := w.at(now, width), naive.total(); got != want {
 			t.Fatalf("width %d, call %d: read %+v, naive %+v", width, i, got, want)
 		}
-		w.add(now, width, one)
+		w.roll(now, width)
+		w.put(one)
 		naive.calls = append(naive.calls, naiveCall{naive.newest, one})
 		if got, want := w.total(), naive.total(); got != want {
 			t.Fatalf("width %d, call %d: %+v, naive %+v", width, i, got, want)
@@ -102,7 +103,8 @@ func TestWindowNeverCountsWhatIsOlderThanItsLength(t *testing.T) {
 	const width = 100
 	for start := int64(-3 * windowCells * width); start < width; start += 7 {
 		w := newWindow(start, width, false)
-		w.add(start, width, tallyOf(true, false))
+		w.roll(start, width)
+		w.put(tallyOf(true, false))
 		if got := w.at(start+windowCells*width, width); got != (tally{}) {
 			t.Errorf("a call of %d still counts a window later: %+v", start, got)
 		}
@@ -115,7 +117,8 @@ func TestWindowNeverCountsWhatIsOlderThanItsLength(t *testing.T) {
 // BRK-10: reading changes nothing.
 func TestReadingTheWindowChangesNothing(t *testing.T) {
 	w := newWindow(5, 10, true)
-	w.add(5, 10, tallyOf(true, true))
+	w.roll(5, 10)
+	w.put(tallyOf(true, true))
 	before, slow := *w, *w.slow
 	w.at(1<<40, 10)
 	w.at(-1<<40, 10)
@@ -127,14 +130,17 @@ func TestReadingTheWindowChangesNothing(t *testing.T) {
 // BRK-02: a window of a day at any rate neither wraps nor takes out more than it put in.
 func TestWindowSurvivesAFullCell(t *testing.T) {
 	w := newWindow(5, 10, false)
-	w.add(5, 10, tallyOf(true, false))
+	w.roll(5, 10)
+	w.put(tallyOf(true, false))
 	w.cells[0] = cell{math.MaxUint32, math.MaxUint32}
 	for range 3 {
-		w.add(6, 10, tallyOf(true, false))
+		w.roll(6, 10)
+		w.put(tallyOf(true, false))
 	}
-	w.put(10, tally{calls: 5})
+	w.put(tally{calls: 5})
 	for range 3 {
-		w.add(15, 10, tallyOf(false, false))
+		w.roll(15, 10)
+		w.put(tallyOf(false, false))
 	}
 	if got, want := w.total(), (tally{math.MaxUint32 + 3, math.MaxUint32, 0}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
