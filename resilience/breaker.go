@@ -108,7 +108,7 @@ func (b *Breaker) State() events.State {
 			return events.StateHalfOpen
 		}
 	}
-	if state == events.StateClosed && fast&fastAdmits == 0 {
+	if fast&fastFlies != 0 {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.machine.seen(now())

@@ -29,6 +29,35 @@ func (m *machine) quick() (idle, counts bool) {
 	return false, t.failures == 0 || t.calls >= int64(m.rules.minCalls) // else it may make them enough
 }
 
+// tookOff admits a call to a closed breaker, if nothing under way has become slow: else admit has to be asked.
+func (m *machine) tookOff(now int64) bool {
+	f := m.flight
+	if m.state != events.StateClosed || f.hung > 0 || uint64(now-f.start) >= uint64(m.rules.slotWidth()) {
+		return false
+	}
+	f.young[0]++
+	return true
+}
+
+// landed settles a success that is younger than the newest slot, and so quick, if it is a number alone; else settle has to
+// be asked.
+func (m *machine) landed(gen uint32, began, now int64) bool {
+	f := m.flight
+	if gen != m.gen || m.state != events.StateClosed || !m.calm || m.rules.consecutive > 0 && m.streak > 0 ||
+		began < f.start || uint64(now-f.start) >= uint64(m.rules.slotWidth()) {
+		return false
+	}
+	if m.ring != nil {
+		m.ring.add(tally{calls: 1})
+	} else if width := m.rules.cellWidth(); uint64(now-m.window.start(width)) < uint64(width) {
+		m.window.put(tally{calls: 1})
+	} else {
+		return false
+	}
+	f.young[0]--
+	return true
+}
+
 // succeeded counts n successes that quick says are numbers alone.
 func (m *machine) succeeded(n int64) {
 	if m.ring != nil {

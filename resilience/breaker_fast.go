@@ -3,10 +3,11 @@ package resilience
 import "github.com/telltale-go/telltale/events"
 
 // A breaker's fast word is what those who take no lock need to know of its machine: the generation (32 bits), the state (3),
-// four marks, and how many quick successes the machine has not been told yet (25). Only who holds the lock changes
+// five marks, and how many quick successes the machine has not been told yet (24). Only who holds the lock changes
 // anything but the number.
 const (
-	fastUntold  = 1<<25 - 1
+	fastUntold  = 1<<24 - 1
+	fastFlies   = 1 << 24 // closed, and the calls under way are counted
 	fastTimed   = 1 << 25 // a success counts within the window's newest cell only
 	fastCounts  = 1 << 26 // a success changes nothing but a number: it may count itself here
 	fastIdle    = 1 << 27 // a success changes nothing
@@ -18,9 +19,9 @@ const (
 
 func stateIn(fast uint64) events.State { return events.State(fast >> fastState & 7) }
 
-// succeeded takes a success without the lock, if the machine lets it.
-func (b *Breaker) succeeded(gen int64) bool {
-	fast := b.fast.Load()
+// succeeded takes a success the short way, if the machine lets it.
+func (b *Breaker) succeeded(permit Permit) bool {
+	fast, gen := b.fast.Load(), permit.Token
 	if int64(fast>>fastGen) != gen {
 		return false
 	}
@@ -28,7 +29,7 @@ func (b *Breaker) succeeded(gen int64) bool {
 		return true
 	}
 	if fast&fastCounts == 0 {
-		return false
+		return fast&fastFlies != 0 && b.landed(permit)
 	}
 	if fast&fastTimed != 0 {
 		if width := b.machine.rules.cellWidth(); uint64(now()-b.cell.Load()) >= uint64(width) {
@@ -44,6 +45,25 @@ func (b *Breaker) succeeded(gen int64) bool {
 		}
 	}
 	return false
+}
+
+// tookOff lets a call through that the machine has to know of, but that changes nothing else: false if it may.
+func (b *Breaker) tookOff() (permit Permit, ok bool) {
+	b.mu.Lock()
+	at := now()
+	if b.machine.tookOff(at) {
+		permit, ok = Permit{Token: int64(b.machine.gen), Start: at}, true
+	}
+	b.mu.Unlock()
+	return permit, ok
+}
+
+// landed is succeeded for a call that took off so.
+func (b *Breaker) landed(permit Permit) (ok bool) {
+	b.mu.Lock()
+	ok = b.machine.landed(uint32(permit.Token), permit.Start, now())
+	b.mu.Unlock()
+	return ok
 }
 
 // lock takes mu, and tells the machine of the successes that were taken without it. Until mirror no more are.
@@ -62,8 +82,11 @@ func (b *Breaker) lock() {
 func (b *Breaker) mirror() {
 	m := &b.machine
 	fast := uint64(m.gen)<<fastGen | uint64(m.state)<<fastState
-	if m.state == events.StateDisabled || m.state == events.StateClosed && m.flight == nil {
+	switch {
+	case m.state == events.StateDisabled, m.state == events.StateClosed && m.flight == nil:
 		fast |= fastAdmits
+	case m.state == events.StateClosed:
+		fast |= fastFlies
 	}
 	switch idle, counts := m.quick(); {
 	case idle:

@@ -12,8 +12,14 @@ const uncounted = -1
 
 // Admit implements [Gate]: it lets the call through or refuses with a *BreakerOpenError. It never waits.
 func (b *Breaker) Admit(ctx context.Context, call Call) (Permit, error) {
-	if fast := b.fast.Load(); fast&fastAdmits != 0 {
+	fast := b.fast.Load()
+	if fast&fastAdmits != 0 {
 		return Permit{Token: int64(fast >> fastGen)}, nil
+	}
+	if fast&fastFlies != 0 {
+		if permit, ok := b.tookOff(); ok {
+			return permit, nil
+		}
 	}
 	return b.admitSlowly(ctx, call)
 }
@@ -78,7 +84,7 @@ func (b *Breaker) refused(ctx context.Context, call Call, r *BreakerOpenError) (
 
 // Settle implements [Gate].
 func (b *Breaker) Settle(ctx context.Context, call Call, permit Permit, outcome Outcome) {
-	if outcome.Kind == Succeeded && b.succeeded(permit.Token) || permit.Token == uncounted {
+	if outcome.Kind == Succeeded && b.succeeded(permit) || permit.Token == uncounted {
 		return
 	}
 	if fast := b.fast.Load(); stateIn(fast) == events.StateDisabled && int64(fast>>fastGen) == permit.Token {

@@ -7,12 +7,19 @@ import "context"
 func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
-		if fast := b.fast.Load(); fast&fastAdmits != 0 {
-			permit.Token = int64(fast >> fastGen)
-		} else if r := b.refuses(g.bus.CallRejected.Heard() || call.observed()); r != nil {
-			return v, r // as below, but nobody is to be told
-		} else if permit, err = b.admitSlowly(ctx, call); err != nil {
-			return v, g.refused(ctx, call, err)
+		fast, admitted := b.fast.Load(), false
+		if fast&fastAdmits != 0 {
+			permit.Token, admitted = int64(fast>>fastGen), true
+		} else if fast&fastFlies != 0 {
+			permit, admitted = b.tookOff()
+		}
+		if !admitted {
+			if r := b.refuses(g.bus.CallRejected.Heard() || call.observed()); r != nil {
+				return v, r // as below, but nobody is to be told
+			}
+			if permit, err = b.admitSlowly(ctx, call); err != nil {
+				return v, g.refused(ctx, call, err)
+			}
 		}
 		settled := false
 		defer func() {
@@ -21,7 +28,7 @@ func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
 			}
 		}()
 		v, err = next(ctx, call, op)
-		if err == nil && call.rec == nil && b.succeeded(permit.Token) {
+		if err == nil && call.rec == nil && b.succeeded(permit) {
 			settled = true
 			return v, nil
 		}
