@@ -14,16 +14,17 @@ import (
 // Lifetimes distributes which sources come and go. The bus holds them weakly: a pipeline that is dropped without being
 // closed leaves by itself when it is collected.
 type Lifetimes struct {
-	hub      *hub
-	mu       sync.Mutex // guards what follows; never held while a handler runs
-	live     map[uint64]*lifetime
-	watchers []*watcher
+	hub       *hub
+	mu        sync.Mutex // guards what follows; never held while a handler runs
+	live      map[uint64]*lifetime
+	watchers  []*watcher
+	namesakes map[identity]*namesakes
 }
 
 type lifetime struct {
 	source  weak.Pointer[Source]
-	of      *identity // what is told of it when it is gone
-	layers  []*identity
+	of      *remnant // what is told of it when it is gone
+	layers  []*remnant
 	cleanup runtime.Cleanup
 }
 
@@ -34,24 +35,27 @@ var lastSource atomic.Uint64
 // held any more.
 func (b *Bus) NewSource(spec SourceSpec) *Source {
 	s := b.newSource(spec)
-	for _, l := range spec.Layers {
-		layer := b.newSource(l)
-		layer.whole = s
-		s.layers = append(s.layers, layer)
+	if len(spec.Layers) > 0 {
+		layers := make([]*Source, len(spec.Layers))
+		for i, l := range spec.Layers {
+			layers[i] = b.newSource(l)
+			layers[i].whole = s
+		}
+		s.layers = &layers
 	}
 	if !b.hub.off {
-		b.Source.add(s)
+		b.warnOfNamesakes(s, b.Source.add(s))
 	}
 	return s
 }
 
 func (b *Bus) newSource(spec SourceSpec) *Source {
-	of := &identity{id: lastSource.Add(1), index: -1, position: int32(spec.Position),
-		pipeline: spec.Pipeline, layer: spec.Layer, kind: spec.Type, settings: spec.SettingsOf}
+	of := &remnant{identity: identity{spec.Pipeline, spec.Layer, spec.Type}, id: lastSource.Add(1), index: -1,
+		position: int16(spec.Position), namesakes: spec.Namesakes, settings: spec.SettingsOf}
 	if of.settings == nil && spec.Settings != "" {
 		of.settings = text(spec.Settings)
 	}
-	s := &Source{identity: of, hub: &b.hub, shared: spec.Shared, reads: spec.reads()}
+	s := &Source{remnant: of, hub: &b.hub, shared: spec.Shared, reads: spec.reads()}
 	if !b.hub.off {
 		of.index = int32(indexes.take())
 	}
@@ -64,8 +68,9 @@ func (b *Bus) Remove(s *Source) {
 	b.Source.remove(s.id, func(w *watcher) { w.box.Deliver(&b.Source.mu, w.deliver) })
 }
 
-func (l *Lifetimes) add(s *Source) {
-	life := &lifetime{source: weak.Make(s), of: s.identity, layers: identities(s.layers)}
+// add lists a source, and tells whether there is something to warn of: see meet.
+func (l *Lifetimes) add(s *Source) (warning string) {
+	life := &lifetime{source: weak.Make(s), of: s.remnant, layers: remnants(s.Layers())}
 	life.cleanup = runtime.AddCleanup(s, func(id uint64) {
 		l.remove(id, func(w *watcher) { w.box.HandOver(&l.mu, w.deliver) })
 	}, s.id)
@@ -74,7 +79,9 @@ func (l *Lifetimes) add(s *Source) {
 		l.live = make(map[uint64]*lifetime)
 	}
 	l.live[s.id] = life
+	warning = l.meet(s)
 	l.tell(change{added: s}, func(w *watcher) { w.box.Deliver(&l.mu, w.deliver) })
+	return warning
 }
 
 func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
@@ -85,6 +92,7 @@ func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
 		return
 	}
 	delete(l.live, id)
+	l.part(life.of)
 	if s := life.source.Value(); s != nil {
 		s.gone.Store(true) // before anybody is told: no table may open a row for it again
 	}

@@ -28,21 +28,24 @@ const (
 // Source is where events come from: a pipeline, a layer at its place in a pipeline, or the state of a shared layer. It is
 // made once, is immutable, and is safe for concurrent use.
 type Source struct {
-	*identity
-	hub    *hub // of the bus it is on
-	layers []*Source
-	whole  *Source     // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
-	shared *Source     // the source of the state that a layer uses
-	reads  any         // the function that reads the present state; a list where there are several, nil where there is none
-	gone   atomic.Bool // it was removed; a layer goes with its pipeline
+	*remnant
+	hub      *hub                            // of the bus it is on
+	layers   *[]*Source                      // nil: none
+	whole    *Source                         // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
+	shared   *Source                         // the source of the state that a layer uses
+	reads    any                             // the function that reads the present state; a list where there are several, nil where there is none
+	warnings atomic.Pointer[[]ConfigWarning] // see Warnings; a pipeline's are those of its layers, too
+	gone     atomic.Bool                     // it was removed; a layer goes with its pipeline
 }
 
-// identity is what remains of a source when it is gone. It holds nothing alive.
-type identity struct {
-	id                    uint64
-	index, position       int32
-	pipeline, layer, kind string
-	settings              fmt.Stringer
+// remnant is what remains of a source when it is gone. It holds nothing alive.
+type remnant struct {
+	identity
+	id        uint64
+	settings  fmt.Stringer
+	index     int32
+	position  int16
+	namesakes bool
 }
 
 // text is settings that are written already.
@@ -59,25 +62,29 @@ func (s *Source) left() bool {
 }
 
 // remains is what is told of the source when it is gone: a copy that reads no state.
-func (s *Source) remains() *Source { return removed(s.hub, s.identity, identities(s.layers)) }
+func (s *Source) remains() *Source { return removed(s.hub, s.remnant, remnants(s.Layers())) }
 
-// removed is the source of these identities, its own and its layers', after it is gone.
-func removed(hub *hub, of *identity, layers []*identity) *Source {
-	r := &Source{identity: of, hub: hub}
+// removed is the source of these remnants, its own and its layers', after it is gone.
+func removed(hub *hub, of *remnant, layers []*remnant) *Source {
+	r := &Source{remnant: of, hub: hub}
 	r.gone.Store(true)
-	for _, l := range layers {
-		r.layers = append(r.layers, removed(hub, l, nil))
+	if len(layers) > 0 {
+		all := make([]*Source, len(layers))
+		for i, l := range layers {
+			all[i] = removed(hub, l, nil)
+		}
+		r.layers = &all
 	}
 	return r
 }
 
-func identities(sources []*Source) []*identity {
+func remnants(sources []*Source) []*remnant {
 	if len(sources) == 0 {
 		return nil
 	}
-	all := make([]*identity, len(sources))
+	all := make([]*remnant, len(sources))
 	for i, s := range sources {
-		all[i] = s.identity
+		all[i] = s.remnant
 	}
 	return all
 }
@@ -94,6 +101,8 @@ type SourceSpec struct {
 	Position int
 	// Shared is the source of the state that the layer uses, nil if it has none.
 	Shared *Source
+	// Namesakes: others may have the same names and type, on purpose, and nobody is warned of it.
+	Namesakes bool
 	// Settings tells the effective settings in a line. SettingsOf, instead, writes it each time it is asked; it must hold
 	// neither the source nor what the source reads.
 	Settings   string
@@ -150,7 +159,7 @@ type BudgetReading struct {
 
 // String returns the source's names and type, for people.
 func (s *Source) String() string {
-	return strings.Trim(s.pipeline+"/"+s.layer, "/") + " (" + s.kind + ")"
+	return strings.Trim(s.pipeline+"/"+s.layer, "/") + " (" + s.typ + ")"
 }
 
 // Pipeline returns the pipeline's name; empty for the state of a shared layer.
@@ -160,7 +169,7 @@ func (s *Source) Pipeline() string { return s.pipeline }
 func (s *Source) Layer() string { return s.layer }
 
 // Type returns the source's type: "pipeline", or the layer's.
-func (s *Source) Type() string { return s.kind }
+func (s *Source) Type() string { return s.typ }
 
 // Position returns the layer's place in its pipeline, 0 the outermost.
 func (s *Source) Position() int { return int(s.position) }
@@ -177,7 +186,15 @@ func (s *Source) Settings() string {
 }
 
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.
-func (s *Source) Layers() []*Source { return s.layers }
+func (s *Source) Layers() []*Source {
+	if s.layers == nil {
+		return nil
+	}
+	return *s.layers
+}
+
+// ID is the source's own number in this process: it is never used again.
+func (s *Source) ID() uint64 { return s.id }
 
 // Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
 // is -1 on [Off]. A [Table] does what is needed to keep things by it.

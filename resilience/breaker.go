@@ -60,6 +60,7 @@ func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
 	b.source = cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeBreaker, SettingsOf: b.machine.rules, Breaker: b.Snapshot,
 	})
+	b.place().warnOfState(b.traits())
 	return b, nil
 }
 

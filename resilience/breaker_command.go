@@ -1,6 +1,10 @@
 package resilience
 
-import "context"
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+)
 
 // What the commands do in each state; where the state stays as it is, nothing is published:
 //
@@ -30,4 +34,38 @@ func (b *Breaker) command(do func(*machine, int64) *transition) {
 	made := do(&b.machine, now())
 	b.enter(context.Background(), Call{}, made)
 	b.unlock(made)
+}
+
+// force opens the breaker until it is told otherwise.
+func (m *machine) force(now int64) *transition {
+	if m.state == events.StateForcedOpen {
+		return nil
+	}
+	m.lastErr = nil
+	return m.enter(events.StateForcedOpen, events.ReasonManual, now)
+}
+
+// reset closes the breaker and forgets everything but the calls under way in a closed one, which will end.
+func (m *machine) reset(now int64) *transition {
+	if m.state == events.StateClosed {
+		m.forget()
+		return nil
+	}
+	return m.enter(events.StateClosed, events.ReasonManual, now)
+}
+
+// disable lets everything through, and counts nothing.
+func (m *machine) disable(now int64) *transition {
+	if m.state == events.StateDisabled {
+		return nil
+	}
+	return m.enter(events.StateDisabled, events.ReasonManual, now)
+}
+
+// enable closes a disabled breaker; others are enabled.
+func (m *machine) enable(now int64) *transition {
+	if m.state != events.StateDisabled {
+		return nil
+	}
+	return m.enter(events.StateClosed, events.ReasonManual, now)
 }

@@ -85,7 +85,7 @@ func TestSuccessesWithoutTheLockAreForgottenInTime(t *testing.T) {
 	})
 }
 
-// BRK-18, PITFALLS 6: in every mode, several goroutines that call, fail, hang, read and command: no state that the model
+// BRK-18, PITFALL 6: in every mode, several goroutines that call, fail, hang, read and command: no state that the model
 // forbids, no more probes at once than allowed, the numbers without gaps, each transition from where the last led.
 func TestNoScheduleShowsAForbiddenState(t *testing.T) {
 	allowed := map[events.Transition][]events.State{

@@ -106,14 +106,21 @@ func (b *Breaker) Settle(ctx context.Context, call Call, permit Permit, outcome 
 	case NotReturned:
 		b.count(ctx, call, permit, endedBadly, outcome)
 	case Canceled:
-		e := endedCanceled
-		if ctx.Err() == context.DeadlineExceeded { // and no Timeout of ours: that were Failed
-			e = endedByDeadline
-		}
-		b.count(ctx, call, permit, e, outcome)
+		b.count(ctx, call, permit, givenUp(ctx), outcome)
 	default:
 		b.count(ctx, call, permit, endedIgnored, outcome)
 	}
+}
+
+// givenUp tells why a call was canceled by its context, which no Timeout of ours ended: that were a failure.
+func givenUp(ctx context.Context) ending {
+	switch {
+	case context.Cause(ctx) == errLost: // a sibling has answered
+		return endedIgnored
+	case ctx.Err() == context.DeadlineExceeded:
+		return endedByDeadline
+	}
+	return endedCanceled
 }
 
 // failureIf is the breaker's own predicate, nil if it has none.

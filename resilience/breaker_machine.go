@@ -230,40 +230,6 @@ func (m *machine) open(reason events.Reason, now int64) *transition {
 // maxCooldown keeps the end of a cooldown within the range of wall clocks: a hundred years.
 const maxCooldown = 100 * 365 * 24 * time.Hour
 
-// force opens the breaker until it is told otherwise.
-func (m *machine) force(now int64) *transition {
-	if m.state == events.StateForcedOpen {
-		return nil
-	}
-	m.lastErr = nil
-	return m.enter(events.StateForcedOpen, events.ReasonManual, now)
-}
-
-// reset closes the breaker and forgets everything but the calls under way in a closed one, which will end.
-func (m *machine) reset(now int64) *transition {
-	if m.state == events.StateClosed {
-		m.forget()
-		return nil
-	}
-	return m.enter(events.StateClosed, events.ReasonManual, now)
-}
-
-// disable lets everything through, and counts nothing.
-func (m *machine) disable(now int64) *transition {
-	if m.state == events.StateDisabled {
-		return nil
-	}
-	return m.enter(events.StateDisabled, events.ReasonManual, now)
-}
-
-// enable closes a disabled breaker; others are enabled.
-func (m *machine) enable(now int64) *transition {
-	if m.state != events.StateDisabled {
-		return nil
-	}
-	return m.enter(events.StateClosed, events.ReasonManual, now)
-}
-
 // enter is where the state changes.
 func (m *machine) enter(to events.State, reason events.Reason, now int64) *transition {
 	t := &transition{from: m.state, to: to, reason: reason, seq: m.seq + 1, err: m.lastErr}

@@ -93,6 +93,14 @@ func (r *breakerRules) settings() []Setting {
 // String writes the settings in one line: it is what the breaker's source tells when it is asked.
 func (r *breakerRules) String() string { return settingsLine(r.settings()) }
 
+// slowLimit is 0 where slow calls are not counted.
+func (r *breakerRules) slowLimit() time.Duration {
+	if r.slow == nil {
+		return 0
+	}
+	return r.slow.limit
+}
+
 // slowRatio is 0 where slow calls are not counted.
 func (r *breakerRules) slowRatio() float64 {
 	if r.slow == nil {
