@@ -138,7 +138,7 @@ func (b *Breaker) Snapshot() events.BreakerReading {
 	case r.State == m.state && m.state == events.StateOpen:
 		r.Cooldown, r.NextProbe = time.Duration(m.until-m.since), when(m.until)
 	case r.State == events.StateOpen: // the next call opens it
-		_, since := m.flight.at(at, m.rules.slotWidth())
+		_, since := m.underWay.at(at, m.rules.slotWidth())
 		r.Since, r.NextProbe = when(since), wall.Add(min(m.next, maxCooldown))
 	case m.state == events.StateOpen: // half-open since the cooldown passed
 		r.Since = when(min(m.until, at))

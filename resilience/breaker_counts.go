@@ -20,7 +20,7 @@ func (m *machine) quick() (idle, counts bool) {
 	switch {
 	case m.state == events.StateDisabled:
 		return true, false
-	case m.state != events.StateClosed, m.flight != nil, m.rules.consecutive > 0 && m.streak > 0:
+	case m.state != events.StateClosed, m.underWay != nil, m.rules.consecutive > 0 && m.streak > 0:
 		return false, false
 	case m.ring == nil && m.window == nil:
 		return true, false
@@ -31,7 +31,7 @@ func (m *machine) quick() (idle, counts bool) {
 
 // tookOff admits a call to a closed breaker, if nothing under way has become slow: else admit has to be asked.
 func (m *machine) tookOff(now int64) bool {
-	f := m.flight
+	f := m.underWay
 	if m.state != events.StateClosed || f.hung > 0 || uint64(now-f.start) >= uint64(m.rules.slotWidth()) {
 		return false
 	}
@@ -42,7 +42,7 @@ func (m *machine) tookOff(now int64) bool {
 // landed settles a success that is younger than the newest slot, and so quick, if it is a number alone; else settle has to
 // be asked.
 func (m *machine) landed(gen uint32, began, now int64) bool {
-	f := m.flight
+	f := m.underWay
 	if gen != m.gen || m.state != events.StateClosed || !m.calm || m.rules.consecutive > 0 && m.streak > 0 ||
 		began < f.start || uint64(now-f.start) >= uint64(m.rules.slotWidth()) {
 		return false
@@ -100,10 +100,10 @@ func (m *machine) tripping(t tally) events.Reason {
 
 // hangs tells whether calls under way that have become slow since the last call would open a closed breaker at now.
 func (m *machine) hangs(now int64) bool {
-	if m.flight == nil || m.state != events.StateClosed {
+	if m.underWay == nil || m.state != events.StateClosed {
 		return false
 	}
-	hung, _ := m.flight.at(now, m.rules.slotWidth())
+	hung, _ := m.underWay.at(now, m.rules.slotWidth())
 	return hung > 0 && m.tripping(m.totalAt(now)) != 0
 }
 
@@ -123,9 +123,9 @@ func (m *machine) total() (t tally) {
 	case m.window != nil:
 		t = m.window.total()
 	}
-	if m.flight != nil {
-		t.calls += int64(m.flight.hung)
-		t.slow += int64(m.flight.hung)
+	if m.underWay != nil {
+		t.calls += int64(m.underWay.hung)
+		t.slow += int64(m.underWay.hung)
 	}
 	return t
 }
@@ -138,8 +138,8 @@ func (m *machine) totalAt(now int64) (t tally) {
 	case m.window != nil:
 		t = m.window.at(now, m.rules.cellWidth())
 	}
-	if m.flight != nil {
-		hung, _ := m.flight.at(now, m.rules.slotWidth())
+	if m.underWay != nil {
+		hung, _ := m.underWay.at(now, m.rules.slotWidth())
 		t.calls += hung
 		t.slow += hung
 	}

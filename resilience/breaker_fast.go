@@ -83,7 +83,7 @@ func (b *Breaker) mirror() {
 	m := &b.machine
 	fast := uint64(m.gen)<<fastGen | uint64(m.state)<<fastState
 	switch {
-	case m.state == events.StateDisabled, m.state == events.StateClosed && m.flight == nil:
+	case m.state == events.StateDisabled, m.state == events.StateClosed && m.underWay == nil:
 		fast |= fastAdmits
 	case m.state == events.StateClosed:
 		fast |= fastFlies

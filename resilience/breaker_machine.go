@@ -27,7 +27,7 @@ type machine struct {
 	spent    *[6]int64 // time in each state up to since; nil: it has never changed
 	window   *window   // nil: nothing is counted by time
 	ring     *ring     // nil: nothing is counted by calls
-	flight   *flight   // the calls under way while closed; nil: slow ones are not counted
+	underWay *underWay // the calls under way while closed; nil: slow ones are not counted
 }
 
 // trial is what a half-open breaker knows of its probes.
@@ -57,7 +57,7 @@ func newMachine(rules *breakerRules, now int64) machine {
 		m.window = newWindow(now, rules.cellWidth(), rules.slow != nil)
 	}
 	if rules.slow != nil {
-		m.flight = &flight{start: now}
+		m.underWay = &underWay{start: now}
 	}
 	return m
 }
@@ -93,18 +93,18 @@ func cooling(until int64, cooldown time.Duration, now int64) time.Duration {
 func (m *machine) admit(now int64) (gen uint32, ok bool, made *transition) {
 	switch m.state {
 	case events.StateClosed:
-		if m.flight == nil {
+		if m.underWay == nil {
 			return m.gen, true, nil
 		}
-		if m.flight.roll(now, m.rules.slotWidth()) {
+		if m.underWay.roll(now, m.rules.slotWidth()) {
 			m.calm = false
 		}
-		if m.flight.hung > 0 {
+		if m.underWay.hung > 0 {
 			if made := m.trip(now); made != nil {
 				return 0, false, made
 			}
 		}
-		m.flight.enter(now, m.rules.slotWidth())
+		m.underWay.enter(now, m.rules.slotWidth())
 		return m.gen, true, nil
 	case events.StateDisabled:
 		return m.gen, true, nil
@@ -165,7 +165,7 @@ func (m *machine) settle(gen uint32, began int64, e ending, err error, now int64
 	case events.StateHalfOpen:
 		return m.settleProbe(began, e, bad, slow, err, now)
 	}
-	if m.flight != nil && m.flight.leave(began, now, m.rules.slotWidth()) {
+	if m.underWay != nil && m.underWay.leave(began, now, m.rules.slotWidth()) {
 		m.calm = false
 	}
 	switch {
@@ -243,8 +243,8 @@ func (m *machine) enter(to events.State, reason events.Reason, now int64) *trans
 	m.seq++
 	m.gen++
 	m.trial = nil
-	if m.flight != nil {
-		*m.flight = flight{start: now} // who is under way is of another generation
+	if m.underWay != nil {
+		*m.underWay = underWay{start: now} // who is under way is of another generation
 	}
 	switch to {
 	case events.StateOpen:

@@ -87,7 +87,7 @@ func behave(t *testing.T, bytes []byte) (changes []modelChange) {
 			i = int(s.next()) % n
 			_, counts := m.quick()
 			inCell := m.window == nil || uint64(want.now-m.window.start(rules.cellWidth())) < uint64(rules.cellWidth())
-			if what%8 == 2 && m.flight != nil && m.landed(under[i].gen, under[i].began, want.now) {
+			if what%8 == 2 && m.underWay != nil && m.landed(under[i].gen, under[i].began, want.now) {
 				under = slices.Delete(under, i, i+1)
 				if want.settle(i, endedWell) {
 					t.Fatalf("step %d: a success that has landed is late", step)
@@ -110,7 +110,7 @@ func behave(t *testing.T, bytes []byte) (changes []modelChange) {
 		}
 		switch what % 8 {
 		case 0, 1:
-			gen, ok, c := m.gen, m.flight != nil && m.tookOff(want.now), (*transition)(nil)
+			gen, ok, c := m.gen, m.underWay != nil && m.tookOff(want.now), (*transition)(nil)
 			if !ok {
 				gen, ok, c = m.admit(want.now)
 			}

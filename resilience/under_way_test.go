@@ -12,7 +12,7 @@ func TestFlightCountsACallAsSlowOnceItHasExceededTheLimit(t *testing.T) {
 	for range 300 {
 		limit := 1 + random.Int64N(1<<random.Uint32N(20))
 		width, now := slotWidth(limit), random.Int64N(1<<40)-1<<39
-		f := flight{start: now}
+		f := underWay{start: now}
 		var under []int64
 		for range 200 {
 			now += random.Int64N(limit)/4 + random.Int64N(2)
@@ -42,7 +42,7 @@ func TestFlightCountsACallAsSlowOnceItHasExceededTheLimit(t *testing.T) {
 		for _, began := range under {
 			f.leave(began, now, width)
 		}
-		if f.hung != 0 || f.young != [flightSlots]uint32{} {
+		if f.hung != 0 || f.young != [underWaySlots]uint32{} {
 			t.Fatalf("all have left, but %+v", f)
 		}
 	}
@@ -50,13 +50,13 @@ func TestFlightCountsACallAsSlowOnceItHasExceededTheLimit(t *testing.T) {
 
 // PIPE-26: the calls of another clock are forgotten, and their ends take nothing away that does not exist.
 func TestFlightSurvivesAnotherClock(t *testing.T) {
-	f := flight{}
+	f := underWay{}
 	f.enter(1000, 10)
 	f.enter(-1000, 10)
 	f.leave(1000, -1000, 10)
 	f.leave(1000, -1000, 10)
 	f.leave(-1000, 5000, 10)
-	if f.hung != 0 || f.young != [flightSlots]uint32{} {
+	if f.hung != 0 || f.young != [underWaySlots]uint32{} {
 		t.Errorf("%+v is left", f)
 	}
 	f.enter(5000, 10)
@@ -67,7 +67,7 @@ func TestFlightSurvivesAnotherClock(t *testing.T) {
 
 // BRK-10: reading changes nothing.
 func TestReadingTheFlightChangesNothing(t *testing.T) {
-	f := flight{}
+	f := underWay{}
 	f.enter(5, 10)
 	before := f
 	f.at(1000, 10)
