@@ -14,6 +14,17 @@ func breakerOn(bus *events.Bus, ratio float64) *resilience.Breaker {
 	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: ratio, Bus: bus})
 }
 
+func slowCallOn(bus *events.Bus) *resilience.Breaker {
+	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, SlowCall: time.Second, Bus: bus})
+}
+
+// openIn returns a pipeline whose breaker is open, and lets everything through in shadow mode.
+func openIn(bus *events.Bus, shadow bool) *resilience.Pipeline[int] {
+	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Shadow: shadow, Bus: bus})
+	db.ForceOpen()
+	return ints(bus, db)
+}
+
 func bulkheadOn(bus *events.Bus) *resilience.Bulkhead {
 	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: bus})
 }
@@ -96,6 +107,9 @@ func TestAllocationsOfACall(t *testing.T) {
 		"bulkhead, retry, consecutive breaker":                {stack(quiet, 0), one, 0},
 		"bulkhead, retry, windowed breaker":                   {stack(quiet, 0.5), one, 0},
 		"an open breaker":                                     {refusing(quiet), one, 0},
+		"a breaker forced open":                               {openIn(quiet, false), one, 0},
+		"a breaker open in shadow mode":                       {openIn(quiet, true), one, 0},
+		"a breaker with slow calls":                           {ints(quiet, slowCallOn(quiet)), one, 0},
 		"two failures, then a success":                        {ints(quiet, noDelay), failsTwice(), 2},
 		"a timeout":                                           {ints(quiet, resilience.Timeout{}), one, 1},
 		"a timeout, the operation waits":                      {ints(quiet, resilience.Timeout{}), waits, 7},

@@ -26,6 +26,16 @@ func BenchmarkBreakerWindowed(b *testing.B) {
 	bench(b, ints(bus, breakerOn(bus, 0.5)), one)
 }
 
+func BenchmarkBreakerWindowOfCalls(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, WindowCalls: 100, Bus: bus})), one)
+}
+
+func BenchmarkBreakerSlowCall(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, slowCallOn(bus)), one)
+}
+
 func BenchmarkBreakerConsecutive(b *testing.B) {
 	bus := events.NewBus()
 	bench(b, ints(bus, breakerOn(bus, 0)), one)

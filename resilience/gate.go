@@ -46,9 +46,10 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	}
 	switch gate := gate.(type) {
 	case *Breaker:
-		if gate.failureIf != nil {
+		if gate.failureIf() != nil {
 			g.counts = nil
 		}
+		return newBreaking(g, gate, next)
 	case *Bulkhead, *RateLimiter: // they do not ask how calls end
 		g.counts = nil
 	}

@@ -68,11 +68,12 @@ func (r Retry) traits() traits {
 }
 
 func (b *Breaker) traits() traits {
+	r := b.machine.rules
 	return traits{
-		breaker: &breakerTraits{cooldown: b.cfg.Cooldown},
-		bus:     b.cfg.Bus,
-		durations: []duration{{"BreakerConfig.Window", b.cfg.Window}, {"BreakerConfig.Cooldown", b.cfg.Cooldown},
-			{"BreakerConfig.MaxProbeTime", b.cfg.MaxProbeTime}},
+		breaker: &breakerTraits{cooldown: r.cooldown, slow: r.slow != nil},
+		bus:     b.bus,
+		durations: []duration{{"BreakerConfig.Window", r.window}, {"BreakerConfig.SlowCall", r.slowLimit()},
+			{"BreakerConfig.Cooldown", r.cooldown}, {"BreakerConfig.MaxProbeTime", r.maxProbeTime}},
 	}
 }
 

@@ -41,6 +41,7 @@ func shortRows() (rows []warned) {
 		}
 	}
 	add("BreakerConfig.Window", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.Window = d }))
+	add("BreakerConfig.SlowCall", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.SlowCall = d }))
 	add("BreakerConfig.Cooldown", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.Cooldown = d }))
 	add("BreakerConfig.MaxProbeTime", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.MaxProbeTime = d }))
 	add("BulkheadConfig.MaxWait", func(bus *events.Bus, d time.Duration) resilience.Layer {
