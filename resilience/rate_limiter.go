@@ -158,7 +158,7 @@ func (l *RateLimiter) Snapshot() events.LimiterReading {
 
 // SetRate sets how many calls a per gives, and how many may come at once, from the next one on; they mean what Rate, Per
 // and Burst of the configuration do, and a per or burst of zero their defaults. How many calls of the burst are taken stays
-// as it is. Those who wait get turns at the new rate, in the order in which they came: earlier ones, which may be now, or
+// as it is, but is never more than the new burst. Those who wait get turns at the new rate, in the order in which they came: earlier ones, which may be now, or
 // later ones; if a later turn comes after MaxWait, counted from when the call came, or after its deadline, it is refused.
 //
 // What is another than before is published as [events.LimitChanged], after it has taken effect. The error is a *ConfigError,
