@@ -139,25 +139,27 @@ func (c Call) decide(reason events.Reason, by *events.Source) {
 	}
 }
 
-// attemptKey finds the number of the attempt in the operation's context.
+// attemptKey finds the attempt that a context is of: an *attemptContext.
 type attemptKey struct{}
 
 // attemptContext has the number of an attempt after the first.
 type attemptContext struct {
 	context.Context
-	number int
+	number   int
+	pipeline *events.Source // whose attempt it is
+	retries  bool           // by a Retry of its own
 }
 
-func numberedContext(ctx context.Context, number int) *attemptContext {
+func numberedContext(ctx context.Context, number int, pipeline *events.Source, retries bool) *attemptContext {
 	if !numbered.Load() {
 		numbered.Store(true)
 	}
-	return &attemptContext{ctx, number}
+	return &attemptContext{ctx, number, pipeline, retries}
 }
 
 func (c *attemptContext) Value(key any) any {
 	if _, ok := key.(attemptKey); ok {
-		return c.number
+		return c
 	}
 	return c.Context.Value(key)
 }
@@ -165,8 +167,8 @@ func (c *attemptContext) Value(key any) any {
 // AttemptNumber returns the 1-based number of the attempt that ctx is of, counted over the whole call; 1 outside of a
 // pipeline.
 func AttemptNumber(ctx context.Context) int {
-	if n, ok := ctx.Value(attemptKey{}).(int); ok {
-		return n
+	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
+		return c.number
 	}
 	return 1
 }

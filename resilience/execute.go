@@ -29,7 +29,12 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 		return v, canceled(ctx, nil)
 	}
 	if numbered.Load() {
-		call.renumber = ctx.Value(attemptKey{}) != nil
+		if outer, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
+			call.renumber = true
+			if f.nesting != nil {
+				f.nested(ctx, outer)
+			}
+		}
 	}
 	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {
 		return f.recorded(ctx, call, op, heard)

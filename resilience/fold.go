@@ -49,11 +49,19 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 		}
 	}
 	built = true
-	return &folded[T]{
+	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
 		owned: shared == nil, counted: b.counted(), description: description,
-		background: b.background,
-	}, nil
+		background: b.background, nesting: b.newNesting(shared != nil),
+	}
+	if f.owned {
+		s := b.stack()
+		f.description.AttemptsAtWorst, f.odd = s.attemptsAtWorst(), s.warnings()
+		for _, w := range f.odd {
+			warn(context.Background(), b.bus, source, w)
+		}
+	}
+	return f, nil
 }
 
 // literal returns a pointer's literal, so that both may be used, and later changes change nothing.

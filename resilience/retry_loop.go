@@ -118,6 +118,10 @@ func (l *retrying[T]) sleep(ctx context.Context, call *Call, delay time.Duration
 	if delay == 0 {
 		return ctx.Err() == nil
 	}
+	return call.sleep(ctx, delay)
+}
+
+func (call *Call) sleep(ctx context.Context, delay time.Duration) bool {
 	if call.observed() {
 		began := now()
 		defer func() { call.rec.backoff += time.Duration(now() - began) }()
