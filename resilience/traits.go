@@ -67,6 +67,14 @@ func (r Retry) traits() traits {
 	return own
 }
 
+func (h Hedge) traits() traits {
+	own := traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+	if h.Learn != nil { // a floor may well be below a millisecond
+		own.durations = append(own.durations, duration{"LearnedDelayConfig.Max", h.Learn.cfg.Max}, duration{"LearnedDelayConfig.Window", h.Learn.cfg.Window})
+	}
+	return own
+}
+
 func (b *Breaker) traits() traits {
 	return traits{
 		breaker: &breakerTraits{cooldown: b.cfg.Cooldown},
