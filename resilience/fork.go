@@ -22,9 +22,7 @@ func (c Call) fork(into *record) Call {
 		return c
 	}
 	if r.common == nil {
-		r.common = &r.own
-		r.common.numbers.Store(int64(r.number))
-		r.common.begun.Store(int64(r.number))
+		r.common = &r.own // nothing has run yet: all runs of a call pass the layer that forks it first
 	}
 	*into = record{
 		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,

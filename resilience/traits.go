@@ -67,6 +67,14 @@ func (r Retry) traits() traits {
 	return own
 }
 
+func (h Hedge) traits() traits {
+	own := traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+	if h.Learn != nil { // a floor may well be below a millisecond
+		own.durations = append(own.durations, duration{"LearnedDelayConfig.Max", h.Learn.cfg.Max}, duration{"LearnedDelayConfig.Window", h.Learn.cfg.Window})
+	}
+	return own
+}
+
 func (b *Breaker) traits() traits {
 	r := b.machine.rules
 	return traits{
@@ -83,10 +91,6 @@ func (b *Bulkhead) traits() traits {
 
 func (l *RateLimiter) traits() traits {
 	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
-}
-
-func (h Hedge) traits() traits {
-	return traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
 }
 
 func (l *AdaptiveLimiter) traits() traits { return traits{bus: l.cfg.Bus} }

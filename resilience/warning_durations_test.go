@@ -32,7 +32,6 @@ func shortRows() (rows []warned) {
 	}))
 	add("Retry.Backoff.Step", retry(func(d time.Duration) resilience.Retry { return resilience.Retry{Backoff: resilience.Linear{Step: d}} }))
 	add("Retry.Backoff", retry(func(d time.Duration) resilience.Retry { return resilience.Retry{Backoff: resilience.Constant(d)} }))
-	add("Hedge.Delay", func(_ *events.Bus, d time.Duration) resilience.Layer { return resilience.Hedge{Delay: d} })
 	b := func(with func(cfg *resilience.BreakerConfig, d time.Duration)) func(*events.Bus, time.Duration) resilience.Layer {
 		return func(bus *events.Bus, d time.Duration) resilience.Layer {
 			cfg := resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, Bus: bus}
@@ -56,6 +55,16 @@ func shortRows() (rows []warned) {
 	}
 	add("RateLimiterConfig.Per", limiter(func(cfg *resilience.RateLimiterConfig, d time.Duration) { cfg.Per = d }))
 	add("RateLimiterConfig.MaxWait", limiter(func(cfg *resilience.RateLimiterConfig, d time.Duration) { cfg.MaxWait = d }))
+	add("Hedge.Delay", func(_ *events.Bus, d time.Duration) resilience.Layer { return resilience.Hedge{Delay: d} })
+	learn := func(with func(cfg *resilience.LearnedDelayConfig, d time.Duration)) func(*events.Bus, time.Duration) resilience.Layer {
+		return func(_ *events.Bus, d time.Duration) resilience.Layer {
+			cfg := resilience.LearnedDelayConfig{Min: 1}
+			with(&cfg, d)
+			return resilience.Hedge{Learn: resilience.MustLearnedDelay(cfg)}
+		}
+	}
+	add("LearnedDelayConfig.Max", learn(func(cfg *resilience.LearnedDelayConfig, d time.Duration) { cfg.Max = d }))
+	add("LearnedDelayConfig.Window", learn(func(cfg *resilience.LearnedDelayConfig, d time.Duration) { cfg.Window = d }))
 	return rows
 }
 
