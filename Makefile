@@ -78,8 +78,9 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 	@$(call each,go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...)
 
 .PHONY: golden
-golden: ## writes the golden files anew; read the diff
-	@$(call each,go test ./... -run 'Golden' -update)
+golden: ## writes the golden files and the tables of docs/ anew; read the diff
+	@for d in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  echo "== $$d"; (cd $$d && go test -count=1 -run Golden . -update) || exit 1; done
 
 .PHONY: cover
 cover: ## statement coverage of each module

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -128,6 +129,11 @@ func (s *Source) Settings() string { return s.spec.Settings }
 
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.
 func (s *Source) Layers() []*Source { return s.layers }
+
+// has tells whether a pipeline has a layer of a type.
+func (s *Source) has(layerType string) bool {
+	return slices.ContainsFunc(s.layers, func(l *Source) bool { return l.Type() == layerType })
+}
 
 // Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
 // is -1 on [Off]. A [Table] does what is needed to keep things by it.

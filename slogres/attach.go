@@ -30,7 +30,7 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	}
 	a := &attachment{Config: cfg}
 	if cfg.Buffered > 0 {
-		a.buffer = &buffer{bus: bus, size: cfg.Buffered, write: a.write}
+		a.buffer = &buffer{by: bus.Subscriber(), size: cfg.Buffered, write: a.write}
 	}
 	attached := false
 	defer func() {
@@ -80,6 +80,16 @@ func (a *attachment) subscribe(bus *events.Bus) (cancels []func()) {
 		hear(a, &bus.TimedOut),
 		hear(a, &bus.LateResult),
 		hear(a, &bus.BreakerStateChanged),
+		hear(a, &bus.HedgeStarted),
+		hear(a, &bus.HedgeSettled),
+		hear(a, &bus.HedgeDenied),
+		hear(a, &bus.FallbackUsed),
+		hear(a, &bus.FlightJoined),
+		hear(a, &bus.LimitChanged),
+		hear(a, &bus.KeyEvicted),
+		hear(a, &bus.ShadowRejected),
+		hear(a, &bus.FaultInjected),
+		hear(a, &bus.ConfigWarning),
 		hear(a, &bus.DiscardFailed),
 		hear(a, &bus.CallbackPanicked),
 		hear(a, &bus.HandlerPanicked),

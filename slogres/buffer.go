@@ -11,7 +11,7 @@ import (
 // buffer writes events in order, one at a time, on a goroutine that lives while there are any. It stands behind the
 // check of the level: a buffered subscription to the whole bus would queue, and drop for, what is not logged anyway.
 type buffer struct {
-	bus   *events.Bus
+	by    *events.Subscriber
 	size  int
 	write func(context.Context, events.Event)
 
@@ -36,7 +36,7 @@ func (b *buffer) put(ctx context.Context, e events.Event) {
 	}
 	if !b.box.Put(entry{ctx, e}, b.size) {
 		b.mu.Unlock()
-		b.bus.CountDropped()
+		b.by.CountDropped()
 		return
 	}
 	b.waiting++
@@ -47,9 +47,9 @@ func (b *buffer) put(ctx context.Context, e events.Event) {
 func (b *buffer) deliver(i entry) {
 	ctx := context.WithoutCancel(i.ctx)
 	defer b.delivered()
-	defer b.bus.Guard(ctx, i.e)
+	defer b.by.Guard(ctx, i.e)
 	if b.isClosed() {
-		b.bus.CountDropped()
+		b.by.CountDropped()
 		return
 	}
 	b.write(ctx, i.e)
