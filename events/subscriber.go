@@ -30,11 +30,11 @@ func (s *Subscriber) Name() string { return s.name }
 // HandlerPanics counts the panics of its handlers so far.
 func (s *Subscriber) HandlerPanics() uint64 { return s.panics.Load() }
 
-// Dropped counts the events that it missed so far because a bounded queue was full.
+// Dropped counts the events that it lost so far: its bounded queue was full, or it could not write them.
 func (s *Subscriber) Dropped() uint64 { return s.dropped.Load() }
 
-// CountDropped adds an event that it misses. It is for subscribers with a queue of their own; buffered subscriptions of
-// this package count by themselves.
+// CountDropped adds an event that it loses. It is for subscribers with a queue of their own, and those that write what may
+// fail; buffered subscriptions of this package count by themselves.
 func (s *Subscriber) CountDropped() { s.dropped.Add(1) }
 
 // Guard is deferred around a handler that runs outside of the bus, behind a queue of its own: it recovers the handler's

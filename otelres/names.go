@@ -173,7 +173,7 @@ var metrics = []Metric{
 	{nameBuildInfo, KindGauge, "", []string{keyVersion}, nil,
 		"1, with the version of Telltale."},
 	{nameDroppedEvents, KindCounter, "{event}", bySubscriber, nil,
-		"Events that did not reach a subscriber because a bounded queue was full."},
+		"Events that a subscriber lost: its bounded queue was full, or it could not write them."},
 	{nameHandlerPanics, KindCounter, "{panic}", bySubscriber, nil,
 		"Panics of a subscriber's handlers."},
 }

@@ -278,7 +278,7 @@ var table = [...]metric{
 		name: "resilience_bus_dropped_events_total",
 		otel: "resilience.bus.dropped_events", unit: "{event}", kind: counter,
 		by:   []string{keyBusSubscriber},
-		help: "Events that did not reach a subscriber because a bounded queue was full.",
+		help: "Events that a subscriber lost: its bounded queue was full, or it could not write them.",
 	},
 	busHandlerPanics: {
 		name: "resilience_bus_handler_panics_total",

@@ -2,6 +2,7 @@ package slogres
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 type buffer struct {
 	by    *events.Subscriber
 	size  int
-	write func(context.Context, events.Event)
+	write func(context.Context, entry)
 
 	mu      sync.Mutex // guards what follows; not held while write runs
 	box     events.Outbox[entry]
@@ -22,19 +23,21 @@ type buffer struct {
 	idle    chan struct{} // closed when nothing waits; made by close, nil before
 }
 
+// entry is an event that waits for its record, or the record of a summary with the zero event of its type.
 type entry struct {
-	ctx context.Context
-	e   events.Event
+	ctx     context.Context
+	e       events.Event
+	summary *slog.Record
 }
 
-// put queues an event, or drops and counts it.
-func (b *buffer) put(ctx context.Context, e events.Event) {
+// put queues an entry, or drops and counts it.
+func (b *buffer) put(i entry) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
 		return
 	}
-	if !b.box.Put(entry{ctx, e}, b.size) {
+	if !b.box.Put(i, b.size) {
 		b.mu.Unlock()
 		b.by.CountDropped()
 		return
@@ -52,7 +55,7 @@ func (b *buffer) deliver(i entry) {
 		b.by.CountDropped()
 		return
 	}
-	b.write(ctx, i.e)
+	b.write(ctx, i)
 }
 
 func (b *buffer) delivered() {

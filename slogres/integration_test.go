@@ -128,7 +128,7 @@ func TestOneWarningAFailedCallUnderLoad(t *testing.T) {
 	bus, h := events.NewBus(), newLines(slog.LevelWarn)
 	users := resilience.MustPipeline(resilience.PipelineConfig[struct{}]{
 		Name: "users.get", Layers: []resilience.Layer{resilience.Retry{Backoff: resilience.NoDelay}}, Bus: bus})
-	defer slogres.MustAttach(bus, slogres.Config{Handler: h})()
+	defer slogres.MustAttach(bus, slogres.Config{Handler: h, Burst: -1})()
 	var calls sync.WaitGroup
 	for i := range 100 {
 		calls.Go(func() {
