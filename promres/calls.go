@@ -75,13 +75,15 @@ func (a *adapter) executionStarted(_ context.Context, e events.ExecutionStarted)
 
 // executionFinished ends what executionStarted began, also when the pipeline is gone meanwhile: another of the same name
 // may still show how many calls are active.
-func (c *calls) executionFinished(e events.ExecutionFinished) {
+func (c *calls) executionFinished(e events.ExecutionFinished) { c.endExecution(e, nil) }
+
+func (c *calls) endExecution(e events.ExecutionFinished, exemplar prometheus.Labels) {
 	outcome := int(e.Outcome)
 	c.active.Dec()
 	c.executions.at(outcome).Inc()
 	c.executionAttempts.at(outcome).Observe(float64(e.Attempts))
 	if c.executionDuration != nil {
-		c.executionDuration.at(outcome).Observe(e.Duration.Seconds())
+		observe(c.executionDuration.at(outcome), e.Duration.Seconds(), exemplar)
 	}
 	addTime(c.backoff, e.Backoff)
 	addTime(c.queue, e.Queued)
@@ -95,14 +97,16 @@ func (a *adapter) attemptStarted(_ context.Context, e events.AttemptStarted) (co
 	return nil, r.calls.attemptEnd
 }
 
-func (c *calls) attemptFinished(e events.AttemptFinished) {
+func (c *calls) attemptFinished(e events.AttemptFinished) { c.endAttempt(e, nil) }
+
+func (c *calls) endAttempt(e events.AttemptFinished, exemplar prometheus.Labels) {
 	kind, outcome := int(e.Kind), int(e.Outcome)
 	if kind >= len(c.attempts) {
 		kind = 0
 	}
 	c.attempts[kind].at(outcome).Inc()
 	if c.attemptDuration != nil {
-		c.attemptDuration.at(outcome).Observe(e.Duration.Seconds())
+		observe(c.attemptDuration.at(outcome), e.Duration.Seconds(), exemplar)
 	}
 	switch e.Outcome {
 	case events.OutcomeFailure, events.OutcomeTimeout, events.OutcomeRejected:

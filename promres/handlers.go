@@ -10,8 +10,18 @@ type handler struct {
 
 // handled and skipped together name every kind of [events.Catalogue].
 var handled = []handler{
-	{events.ExecutionStarted{}.EventName(), func(a *adapter) func() { return a.bus.Execution.Observe(a.executionStarted) }},
-	{events.AttemptStarted{}.EventName(), func(a *adapter) func() { return a.bus.Attempt.Observe(a.attemptStarted) }},
+	{events.ExecutionStarted{}.EventName(), func(a *adapter) func() {
+		if a.trace != nil {
+			return a.bus.Execution.Watch(a.executionWatched)
+		}
+		return a.bus.Execution.Observe(a.executionStarted)
+	}},
+	{events.AttemptStarted{}.EventName(), func(a *adapter) func() {
+		if a.trace != nil {
+			return a.bus.Attempt.Watch(a.attemptWatched)
+		}
+		return a.bus.Attempt.Observe(a.attemptStarted)
+	}},
 	{events.RetryStopped{}.EventName(), func(a *adapter) func() { return a.bus.RetryStopped.Subscribe(a.retryStopped) }},
 	{events.CallRejected{}.EventName(), func(a *adapter) func() { return a.bus.CallRejected.Subscribe(a.callRejected) }},
 	{events.TimedOut{}.EventName(), func(a *adapter) func() { return a.bus.TimedOut.Subscribe(a.timedOut) }},
