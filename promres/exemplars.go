@@ -16,10 +16,15 @@ const (
 )
 
 // exemplar returns the labels that lead from an observation to its trace, nil if it has none. What the program's function
-// does wrong costs the exemplar, never the count.
-func (a *adapter) exemplar(ctx context.Context, e events.Event) prometheus.Labels {
-	defer a.by.Guard(ctx, e)
-	traceID, spanID, ok := a.trace(ctx)
+// does wrong costs the exemplar, never the count. It is generic so that the event is boxed only for a panic.
+func exemplar[E events.Event](ctx context.Context, a *adapter, e E) prometheus.Labels {
+	traceID, spanID, ok, panicked := a.traceIDs(ctx)
+	if panicked != nil {
+		func() {
+			defer a.by.Guard(ctx, e)
+			panic(panicked)
+		}()
+	}
 	if !ok || !utf8.ValidString(traceID) || !utf8.ValidString(spanID) {
 		return nil
 	}
@@ -27,6 +32,12 @@ func (a *adapter) exemplar(ctx context.Context, e events.Event) prometheus.Label
 		return nil
 	}
 	return prometheus.Labels{exemplarTraceID: traceID, exemplarSpanID: spanID}
+}
+
+func (a *adapter) traceIDs(ctx context.Context) (traceID, spanID string, ok bool, panicked any) {
+	defer func() { panicked = recover() }()
+	traceID, spanID, ok = a.trace(ctx)
+	return traceID, spanID, ok, nil
 }
 
 // observe observes a value, with an exemplar if there are labels for one.
@@ -52,11 +63,11 @@ func (a *adapter) executionWatched(ctx context.Context, e events.ExecutionStarte
 	if c.executionDuration == nil {
 		return c.executionEnd
 	}
-	exemplar := a.exemplar(ctx, e)
-	if exemplar == nil {
+	labels := exemplar(ctx, a, e)
+	if labels == nil {
 		return c.executionEnd
 	}
-	return func(e events.ExecutionFinished) { c.endExecution(e, exemplar) }
+	return func(e events.ExecutionFinished) { c.endExecution(e, labels) }
 }
 
 // attemptWatched is the same of attempts.
@@ -69,9 +80,9 @@ func (a *adapter) attemptWatched(ctx context.Context, e events.AttemptStarted) f
 	if c.attemptDuration == nil {
 		return c.attemptEnd
 	}
-	exemplar := a.exemplar(ctx, e)
-	if exemplar == nil {
+	labels := exemplar(ctx, a, e)
+	if labels == nil {
 		return c.attemptEnd
 	}
-	return func(e events.AttemptFinished) { c.endAttempt(e, exemplar) }
+	return func(e events.AttemptFinished) { c.endAttempt(e, labels) }
 }
