@@ -80,7 +80,7 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 
 .PHONY: golden
 golden: ## writes the golden files and the tables of docs/ anew; read the diff
-	@for d in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	@for d in $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
 	  echo "== $$d"; (cd $$d && go test -count=1 -run Golden . -update) || exit 1; done
 
 .PHONY: gen

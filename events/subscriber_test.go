@@ -50,6 +50,9 @@ func TestSubscribersAreNamedForTheirPackage(t *testing.T) {
 		"Source.Observe": func(b *events.Bus) func() {
 			return b.Source.Observe(func(context.Context, events.SourceAdded) func(context.Context, events.SourceRemoved) { return nil })
 		},
+		"Warnings.Subscribe": func(b *events.Bus) func() {
+			return b.ConfigWarning.Subscribe(func(context.Context, events.ConfigWarning) {})
+		},
 		"Bus.Subscribe": func(b *events.Bus) func() { return b.Subscribe(nothing) },
 		"NewBuffered":   func(b *events.Bus) func() { return events.NewBuffered(b, 1, nothing).Cancel },
 		"NewTable": func(b *events.Bus) func() {

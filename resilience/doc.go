@@ -26,6 +26,7 @@
 // # State
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
-// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter]. Pipelines,
-// breakers, bulkheads and limiters are safe for concurrent use.
+// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter], and [RetryBudget],
+// which is no layer but a field of those that start extra attempts. Pipelines, breakers, bulkheads, limiters and budgets
+// are safe for concurrent use.
 package resilience

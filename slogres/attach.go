@@ -106,8 +106,13 @@ func (a *attachment) subscribe(bus *events.Bus) (cancels []func()) {
 	}
 }
 
+// subscribable is a topic, or the warnings.
+type subscribable[E events.Event] interface {
+	Subscribe(func(context.Context, E)) (cancel func())
+}
+
 // hear logs the events of a topic.
-func hear[E events.Event](a *attachment, topic *events.Topic[E]) (cancel func()) {
+func hear[E events.Event](a *attachment, topic subscribable[E]) (cancel func()) {
 	return topic.Subscribe(func(ctx context.Context, e E) { tell(ctx, a, e) })
 }
 
