@@ -79,8 +79,9 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 	@$(call each,go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...)
 
 .PHONY: golden
-golden: ## writes the golden files anew; read the diff
-	@for d in $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u); do echo "== $$d"; (cd $$d && go test . -run Golden -update) || exit 1; done
+golden: ## writes the golden files and the tables of docs/ anew; read the diff
+	@for d in $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+	  echo "== $$d"; (cd $$d && go test -count=1 -run Golden . -update) || exit 1; done
 
 .PHONY: gen
 gen: ## writes the dashboards, the rules and their manifests

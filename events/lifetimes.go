@@ -164,7 +164,7 @@ func (l *Lifetimes) Observe(added func(context.Context, SourceAdded) func(contex
 
 // observe is Observe with removed for every source that goes, also for one that added panicked on, or never heard of.
 func (l *Lifetimes) observe(added func(context.Context, SourceAdded), removed func(context.Context, SourceRemoved)) (cancel func()) {
-	w := &watcher{hub: l.hub, added: added, removed: removed}
+	w := &watcher{by: l.hub.subscriber(), added: added, removed: removed}
 	l.mu.Lock()
 	now := time.Now()
 	for _, s := range l.living() {
@@ -188,7 +188,7 @@ type change struct {
 
 // watcher is one observer. Its outbox gives it changes one at a time, in order.
 type watcher struct {
-	hub      *hub
+	by       *Subscriber
 	added    func(context.Context, SourceAdded)
 	removed  func(context.Context, SourceRemoved)
 	canceled atomic.Bool
@@ -202,11 +202,11 @@ func (w *watcher) deliver(c change) {
 	ctx := context.Background()
 	if c.added != nil {
 		e := SourceAdded{Meta{Source: c.added, At: c.at}}
-		defer w.hub.guard(ctx, e)
+		defer w.by.Guard(ctx, e)
 		w.added(ctx, e)
 		return
 	}
 	e := SourceRemoved{Meta{Source: c.removed, At: c.at}}
-	defer w.hub.guard(ctx, e)
+	defer w.by.Guard(ctx, e)
 	w.removed(ctx, e)
 }

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -192,6 +193,11 @@ func (s *Source) Layers() []*Source {
 		return nil
 	}
 	return *s.layers
+}
+
+// has tells whether a pipeline has a layer of a type.
+func (s *Source) has(layerType string) bool {
+	return slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
 }
 
 // ID is the source's own number in this process: it is never used again.

@@ -37,7 +37,7 @@ type row[V any] struct {
 // nor make or remove sources. A V may be dropped while whoever got it still uses it.
 func NewTable[V any](bus *Bus, open func(*Source) *V, drop func(*Source, *V)) *Table[V] {
 	t := &Table[V]{hub: &bus.hub, open: open, drop: drop, cancel: func() {}}
-	if !bus.hub.accepts(open == nil, "NewTable") {
+	if !bus.Source.hub.accepts(open == nil, "NewTable") {
 		return t
 	}
 	t.cancel = bus.Source.observe(func(_ context.Context, e SourceAdded) {
