@@ -176,7 +176,7 @@ func (b *Breaker) publish(t told) { b.place.bus.BreakerStateChanged.Publish(t.ct
 
 func (b *Breaker) changed(call Call, t *transition) events.BreakerStateChanged {
 	return events.BreakerStateChanged{
-		Meta: call.meta(b.place.source, call.Attempt()), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
+		Meta: b.place.meta(call), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
 		Calls: t.calls, Failures: t.failures, FailureRatio: ratioOf(t.failures, t.calls), Limit: t.limit,
 		Cooldown: t.cooldown, Err: t.err,
 	}

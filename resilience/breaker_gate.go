@@ -78,7 +78,7 @@ func (b *Breaker) count(ctx context.Context, call Call, permit Permit, e ending,
 	b.enter(ctx, call, made)
 	b.unlock(made)
 	if late && b.place.bus.LateResult.Heard() {
-		b.place.bus.LateResult.Publish(ctx, events.LateResult{Meta: call.meta(b.place.source, call.Attempt()),
+		b.place.bus.LateResult.Publish(ctx, events.LateResult{Meta: b.place.meta(call),
 			Outcome: lateOutcome(outcome), Err: outcome.Err})
 	}
 }

@@ -24,6 +24,8 @@ func ours(gate Gate) ownGate {
 		return g
 	case *RateLimiter:
 		return g
+	case *Keyed:
+		return g
 	}
 	return nil
 }
@@ -35,21 +37,19 @@ type gating struct {
 	waits  bool
 	early  bool
 	counts func(error) bool // PipelineConfig.FailureIf where the gate has no predicate of its own
+	keyed  bool             // the gate is a Keyed, whose gates may differ
+	judge  bool             // PipelineConfig.JudgeOnReturn
 }
 
 func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] {
-	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.FailureIf}
+	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.FailureIf, judge: b.cfg.JudgeOnReturn}
 	if own := ours(gate); own != nil {
 		g.waits, g.early = own.waits(), own.early(b.cfg.JudgeOnReturn)
 	}
-	switch gate := gate.(type) {
-	case *Breaker:
-		if gate.failureIf != nil {
-			g.counts = nil
-		}
-	case *Bulkhead, *RateLimiter: // they do not ask how calls end
+	if !asksFailureIf(gate) {
 		g.counts = nil
 	}
+	_, g.keyed = gate.(*Keyed)
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
 		if g.waits {
@@ -59,7 +59,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 			permit, err = gate.Admit(ctx, call)
 		}
 		if err != nil {
-			return v, g.refused(ctx, call, err)
+			return v, g.refused(ctx, call.keyedBy(permit), err)
 		}
 		settled := false
 		defer func() {
@@ -70,16 +70,45 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		v, err = next(ctx, call, op)
 		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
-			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
+			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
 		}
 		settled = true
-		if call.holds() && !g.early && delivers(err) {
+		if call.holds() && !g.settlesEarly(permit) && delivers(err) {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
 			gate.Settle(ctx, call, permit, outcome)
 		}
 		return v, err
 	}
+}
+
+// asksFailureIf tells whether PipelineConfig.FailureIf decides for the gate: those that do not ask how calls end, and a
+// breaker with a predicate of its own, do not need it.
+func asksFailureIf(gate Gate) bool {
+	switch gate := gate.(type) {
+	case *Breaker:
+		return gate.failureIf == nil
+	case *Bulkhead, *RateLimiter:
+		return false
+	}
+	return true
+}
+
+// settlesEarly tells whether the outcome falls when the call returns, in a pipeline that holds its values.
+func (g *gating) settlesEarly(permit Permit) bool {
+	if !g.keyed {
+		return g.early
+	}
+	own := ours(permit.keyed.gate)
+	return own != nil && own.early(g.judge)
+}
+
+// keyedBy returns the call as the events of a Keyed's refusals show it.
+func (c Call) keyedBy(permit Permit) Call {
+	if permit.keyed != nil && permit.keyed.key != "" {
+		c.key = permit.keyed.key
+	}
+	return c
 }
 
 // admitted asks a gate that may wait, and notes how long it did.
@@ -98,15 +127,15 @@ func (g *gating) settleLater(ctx context.Context, call Call, permit Permit, outc
 	call.onRelease(func(late error) {
 		defer func() { g.gate.Settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
 		if late != nil && outcome.Kind == Succeeded {
-			outcome = g.outcome(ctx, call, late)
+			outcome = g.outcome(ctx, call, permit, late)
 		}
 	})
 }
 
 // outcome judges how the call ended. The error alone cannot tell: what counts is what ended the context.
-func (g *gating) outcome(ctx context.Context, call Call, err error) Outcome {
+func (g *gating) outcome(ctx context.Context, call Call, permit Permit, err error) Outcome {
 	o := outcomeOf(ctx, err)
-	if o.Kind == Failed && g.counts != nil && !g.isFailure(ctx, call, o.Err) {
+	if o.Kind == Failed && g.counts != nil && (!g.keyed || asksFailureIf(permit.keyed.gate)) && !g.isFailure(ctx, call, o.Err) {
 		o.Kind = Ignored
 	}
 	return o
