@@ -78,9 +78,11 @@ func (b *builder[T]) checkLayer(l Layer) error {
 
 // fits refuses what is no layer of a pipeline of T.
 func (b *builder[T]) fits(l Layer) error {
-	switch l.(type) {
+	switch l := l.(type) {
 	case Retry, Timeout, around:
 		return nil
+	case *Chaos:
+		return fitsChaos[T](l)
 	}
 	_, gate := l.(Gate)
 	_, typed := l.(TypedLayer[T])

@@ -46,7 +46,7 @@ func sharedSource(name string) *events.Source {
 	}
 	spec := events.SourceSpec{Pipeline: name, Type: events.TypePipeline}
 	if name == oneOffName { // one layer of each type stands for all
-		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead, events.TypeRateLimiter, events.TypeCustom} {
+		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead, events.TypeRateLimiter, events.TypeChaos, events.TypeCustom} {
 			spec.Layers = append(spec.Layers, events.SourceSpec{Pipeline: name, Layer: typ, Type: typ, Position: i})
 		}
 	}

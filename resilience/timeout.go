@@ -75,7 +75,7 @@ func (b *builder[T]) nestedTiming(position int) bool {
 			if l.After >= 0 {
 				return true
 			}
-		case Retry:
+		case Retry, *Chaos:
 		case around:
 			return false
 		case Gate:
