@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,22 +198,23 @@ func outcome(kind resilience.OutcomeKind) resilience.Outcome {
 var errWaits = errors.New("the call has to wait")
 
 // admitNow asks for a permit that is there without waiting. It is for bubbles.
-func admitNow(gate resilience.Gate) (permit resilience.Permit, err error) {
+func admitNow(gate resilience.Gate) (resilience.Permit, error) {
+	type answer struct {
+		permit resilience.Permit
+		err    error
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var mu sync.Mutex // guards the results against a gate that stays blocked
-	done := false
+	answers := make(chan answer, 1)
 	go func() {
-		p, e := gate.Admit(ctx, resilience.Call{})
-		mu.Lock()
-		defer mu.Unlock()
-		permit, err, done = p, e, true
+		permit, err := gate.Admit(ctx, resilience.Call{})
+		answers <- answer{permit, err}
 	}()
 	synctest.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	if done {
-		return permit, err
+	select {
+	case a := <-answers:
+		return a.permit, a.err
+	default:
+		return resilience.Permit{}, errWaits
 	}
-	return resilience.Permit{}, errWaits
 }

@@ -132,9 +132,9 @@ func (k layerKit[T]) keepsCallsApart() {
 				own := fmt.Errorf("failure %d", i)
 				ctx, cancel := context.WithCancel(context.WithValue(context.Background(), valueKey{}, i))
 				defer cancel()
-				ran := 0
+				var ran atomic.Int64
 				err := s.RunKey(ctx, fmt.Sprint(i), func(ctx context.Context) error {
-					ran++
+					ran.Add(1)
 					time.Sleep(time.Millisecond)
 					if got := ctx.Value(valueKey{}); got != i {
 						k.errorf("a call's operation has another call's context")
@@ -146,8 +146,8 @@ func (k layerKit[T]) keepsCallsApart() {
 					}
 					return own
 				})
-				if !errors.Is(err, own) || ran != 1 {
-					k.errorf("of many calls at once one ran its operation %d times and got %v, want once and %v", ran, err, own)
+				if !errors.Is(err, own) || ran.Load() != 1 {
+					k.errorf("of many calls at once one ran its operation %d times and got %v, want once and %v", ran.Load(), err, own)
 				}
 			})
 		}
