@@ -26,6 +26,7 @@
 // # State
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
-// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter]. Pipelines,
-// breakers, bulkheads and limiters are safe for concurrent use.
+// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter], a [Keyed]
+// of one of them for each key, and [Chaos] for drills. Pipelines, breakers, bulkheads and limiters are safe for concurrent
+// use. Package resiliencetest helps to test what is built of them.
 package resilience
