@@ -16,8 +16,8 @@ type Buffered struct {
 }
 
 // NewBuffered delivers every event of bus to handle, in order, one at a time, on a goroutine that lives while there is
-// something to deliver. At most size events wait (at least 1); more are dropped and counted. The handler's context has
-// the values of the call's, and is never done.
+// something to deliver. At most size events wait (at least 1), beside the warnings from before it subscribed; more are
+// dropped and counted. The handler's context has the values of the call's, and is never done.
 func NewBuffered(bus *Bus, size int, handle func(context.Context, Event)) *Buffered {
 	if handle == nil {
 		panic("events: nil handler for NewBuffered")
@@ -77,7 +77,7 @@ func (q *queue[E]) put(ctx context.Context, e E) {
 	if q.closed {
 		return
 	}
-	if len(q.items) >= q.size {
+	if _, late := ctx.(replayed); !late && len(q.items) >= q.size {
 		q.dropped++
 		q.hub.dropped.Add(1)
 		return

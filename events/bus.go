@@ -29,10 +29,12 @@ type Bus struct {
 	KeyEvicted          Topic[KeyEvicted]
 	ShadowRejected      Topic[ShadowRejected]
 	FaultInjected       Topic[FaultInjected]
-	ConfigWarning       Topic[ConfigWarning]
 	DiscardFailed       Topic[DiscardFailed]
 	CallbackPanicked    Topic[CallbackPanicked]
 	HandlerPanicked     Topic[HandlerPanicked]
+
+	// ConfigWarning tells what was built oddly; a late subscriber learns of what lives.
+	ConfigWarning Warnings
 
 	// Source tells which pipelines and shared layers come and go; a late observer learns of those that live.
 	Source Lifetimes
@@ -59,9 +61,10 @@ func NewBus() *Bus {
 	b.TimedOut.hub, b.LateResult.hub, b.BreakerStateChanged.hub = h, h, h
 	b.HedgeStarted.hub, b.HedgeSettled.hub, b.HedgeDenied.hub = h, h, h
 	b.FallbackUsed.hub, b.FlightJoined.hub, b.LimitChanged.hub = h, h, h
-	b.KeyEvicted.hub, b.ShadowRejected.hub, b.FaultInjected.hub, b.ConfigWarning.hub = h, h, h, h
+	b.KeyEvicted.hub, b.ShadowRejected.hub, b.FaultInjected.hub = h, h, h
 	b.DiscardFailed.hub, b.CallbackPanicked.hub, b.HandlerPanicked.hub = h, h, h
 	b.Source.hub = h
+	b.ConfigWarning.hub, b.ConfigWarning.sources = h, &b.Source
 	return b
 }
 
@@ -138,7 +141,7 @@ func (h *hub) accepts(noHandler bool, what string) bool {
 // heard counts subscriptions to events that are published within calls and need the call's record.
 func (h *hub) heard(e Event, delta int64) {
 	switch e.(type) {
-	case BreakerStateChanged, HandlerPanicked, LimitChanged, KeyEvicted, ConfigWarning:
+	case BreakerStateChanged, HandlerPanicked, LimitChanged, KeyEvicted:
 	default:
 		h.calls.Add(delta)
 	}

@@ -58,7 +58,6 @@ var catalogue = []Entry{
 	kindOf("the state of a key that nobody used was dropped", func(b *Bus) *Topic[KeyEvicted] { return &b.KeyEvicted }),
 	kindOf("a circuit breaker in shadow mode would have refused a call", func(b *Bus) *Topic[ShadowRejected] { return &b.ShadowRejected }),
 	kindOf("a call was disturbed on purpose", func(b *Bus) *Topic[FaultInjected] { return &b.FaultInjected }),
-	kindOf("what was built can work, but hardly as it was meant", func(b *Bus) *Topic[ConfigWarning] { return &b.ConfigWarning }),
 	kindOf("a superseded value could not be discarded cleanly", func(b *Bus) *Topic[DiscardFailed] { return &b.DiscardFailed }),
 	kindOf("a function that a layer calls panicked", func(b *Bus) *Topic[CallbackPanicked] { return &b.CallbackPanicked }),
 	kindOf("a subscriber panicked", func(b *Bus) *Topic[HandlerPanicked] { return &b.HandlerPanicked }),
@@ -70,6 +69,10 @@ var catalogue = []Entry{
 			})
 		}},
 	endOf[SourceRemoved]("a pipeline or a shared layer was closed or dropped"),
+	{Name: ConfigWarning{}.EventName(), Doc: "what was built can work, but hardly as it was meant", Zero: ConfigWarning{}, // behind the sources that it is of
+		subscribe: func(b *Bus, h func(context.Context, Event)) func() {
+			return b.ConfigWarning.Subscribe(func(ctx context.Context, e ConfigWarning) { h(ctx, e) })
+		}},
 }
 
 func kindOf[E Event](doc string, topic func(*Bus) *Topic[E]) Entry {

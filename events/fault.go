@@ -38,10 +38,10 @@ type FaultInjected struct {
 	Err   error         // of FaultError
 }
 
-// ConfigWarning: what was built can work, but hardly as it was meant. It is told once.
+// ConfigWarning: what was built can work, but hardly as it was meant. Each subscriber is told once, see [Warnings].
 type ConfigWarning struct {
 	Meta
-	Code    string // stable, such as "nested_retry"
+	Code    string // stable: one of [WarningCodes]
 	Message string // for people: what is odd, and what would not be
 }
 

@@ -14,10 +14,11 @@ import (
 // Lifetimes distributes which sources come and go. The bus holds them weakly: a pipeline that is dropped without being
 // closed leaves by itself when it is collected.
 type Lifetimes struct {
-	hub      *hub
-	mu       sync.Mutex // guards what follows; never held while a handler runs
-	live     map[uint64]*lifetime
-	watchers []*watcher
+	hub       *hub
+	mu        sync.Mutex // guards what follows; never held while a handler runs
+	live      map[uint64]*lifetime
+	watchers  []*watcher
+	namesakes map[identity]*namesakes
 }
 
 type lifetime struct {
@@ -40,7 +41,7 @@ func (b *Bus) NewSource(spec SourceSpec) *Source {
 		s.rest.layers = append(s.rest.layers, layer.rest)
 	}
 	if !b.hub.off {
-		b.Source.add(s)
+		b.warnOfNamesakes(s, b.Source.add(s))
 	}
 	return s
 }
@@ -65,7 +66,8 @@ func (b *Bus) Remove(s *Source) {
 	b.Source.remove(s.id, func(w *watcher) { w.box.Deliver(&b.Source.mu, w.deliver) })
 }
 
-func (l *Lifetimes) add(s *Source) {
+// add lists a source, and tells whether there is something to warn of: see meet.
+func (l *Lifetimes) add(s *Source) (warning string) {
 	life := &lifetime{source: weak.Make(s), rest: s.rest}
 	life.cleanup = runtime.AddCleanup(s, func(id uint64) {
 		l.remove(id, func(w *watcher) { w.box.HandOver(&l.mu, w.deliver) })
@@ -75,7 +77,9 @@ func (l *Lifetimes) add(s *Source) {
 		l.live = make(map[uint64]*lifetime)
 	}
 	l.live[s.id] = life
+	warning = l.meet(s)
 	l.tell(change{added: s}, func(w *watcher) { w.box.Deliver(&l.mu, w.deliver) })
+	return warning
 }
 
 func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
@@ -86,6 +90,7 @@ func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
 		return
 	}
 	delete(l.live, id)
+	l.part(life.rest)
 	if s := life.source.Value(); s != nil {
 		s.gone.Store(true) // before anybody is told: no table may open a row for it again
 	}

@@ -27,14 +27,15 @@ const (
 // Source is where events come from: a pipeline, a layer at its place in a pipeline, or the state of a shared layer. It is
 // made once, is immutable, and is safe for concurrent use.
 type Source struct {
-	hub    *hub // of the bus it is on
-	id     uint64
-	index  int
-	spec   SourceSpec
-	layers []*Source
-	whole  *Source     // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
-	rest   *Source     // what is told of it when it is gone: a copy that reads no state and holds nothing alive
-	gone   atomic.Bool // it was removed; a layer goes with its pipeline
+	hub      *hub // of the bus it is on
+	id       uint64
+	index    int
+	spec     SourceSpec
+	layers   []*Source
+	whole    *Source                         // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
+	rest     *Source                         // what is told of it when it is gone: a copy that reads no state and holds nothing alive
+	gone     atomic.Bool                     // it was removed; a layer goes with its pipeline
+	warnings atomic.Pointer[[]ConfigWarning] // see Warnings; a pipeline's are those of its layers, too
 }
 
 // left tells whether the source is gone.
@@ -57,6 +58,8 @@ type SourceSpec struct {
 	Position int
 	// Shared is the source of the state that the layer uses, nil if it has none.
 	Shared *Source
+	// Namesakes: others may have the same names and type, on purpose, and nobody is warned of it.
+	Namesakes bool
 	// Settings tells the effective settings in a line.
 	Settings string
 	// Layers are a pipeline's.
@@ -131,6 +134,9 @@ func (s *Source) Settings() string { return s.spec.Settings }
 
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.
 func (s *Source) Layers() []*Source { return s.layers }
+
+// ID is the source's own number in this process: it is never used again.
+func (s *Source) ID() uint64 { return s.id }
 
 // Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
 // is -1 on [Off]. A [Table] does what is needed to keep things by it.

@@ -42,6 +42,10 @@ func failsTwice() resilience.Operation[int] {
 	}
 }
 
+func withBudget(b *resilience.RetryBudget) resilience.Retry {
+	return resilience.Retry{Backoff: resilience.NoDelay, Budget: b}
+}
+
 // refusing returns a pipeline whose breaker is open.
 func refusing(bus *events.Bus) *resilience.Pipeline[int] {
 	db := breakerOn(bus, 0)
@@ -101,6 +105,14 @@ func TestAllocationsOfACall(t *testing.T) {
 		"only breakers' states are heard, after two failures": {ints(heardOfBreakers, noDelay), failsTwice(), 2},
 		"a rate limiter":                                      {ints(quiet, rateLimiterOn(quiet, 1e9)), one, 0},
 		"a rate limiter that refuses":                         {ints(quiet, refusingRate(quiet)), one, 1},
+		"a retry":                                             {ints(quiet, resilience.Retry{}), one, 0},
+		"a retry that has failed":                             {ints(quiet, resilience.Retry{MaxAttempts: 1}), returns(0, errBoom), 0},
+		"a retry, feedback budget":                            {ints(quiet, withBudget(tokens(1000))), one, 0},
+		"a retry, replenishing budget":                        {ints(quiet, withBudget(allowance(1000))), one, 0},
+		"two failures, feedback budget":                       {ints(quiet, withBudget(tokens(10_000))), failsTwice(), 2},
+		"two failures, replenishing budget":                   {ints(quiet, withBudget(allowance(10_000))), failsTwice(), 2},
+		"a drained budget":                                    {ints(quiet, withBudget(tokens(1))), returns(0, errBoom), 0},
+		"a total limit, two failures":                         {ints(quiet, resilience.Timeout{}, noDelay), failsTwice(), 3},
 		"a listener, bulkhead, retry, breaker":                {stack(listened(), 0.5), one, 1},
 		"a listener, an open breaker":                         {refusing(listened()), one, 1},
 		"a listener, two failures, then a success":            {ints(listened(), noDelay), failsTwice(), 3},

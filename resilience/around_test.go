@@ -139,24 +139,30 @@ func TestRunsAreNumberedWhoeverStartsThem(t *testing.T) {
 	}
 }
 
-// RET-02: a context that outlives its attempt has the number no more, and pipelines inside count anew.
-func TestANumberEndsWithItsAttempt(t *testing.T) {
-	var kept context.Context
-	inner := 0
-	nested := ints(events.Off())
-	ints(events.Off(), resilience.Retry{Backoff: resilience.NoDelay}).Run(t.Context(), func(ctx context.Context) error {
-		kept = ctx
-		if n := resilience.AttemptNumber(ctx); n == 2 {
-			nested.Run(ctx, func(ctx context.Context) error { inner = resilience.AttemptNumber(ctx); return nil })
-			return nil
+// RET-02: a context keeps its attempt's number, and pipelines inside, or later, count anew, whether anybody listens or not.
+func TestPipelinesWithinAnAttemptCountAnew(t *testing.T) {
+	for _, bus := range []*events.Bus{events.Off(), listened()} {
+		var kept context.Context
+		nested := ints(bus, resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay})
+		numbers := func(ctx context.Context) (all []int) {
+			nested.Run(ctx, func(ctx context.Context) error { all = append(all, resilience.AttemptNumber(ctx)); return errBoom })
+			return all
 		}
-		return errBoom
-	})
-	if inner != 1 {
-		t.Errorf("the operation of a pipeline inside was attempt %d of it", inner)
-	}
-	if n := resilience.AttemptNumber(kept); n != 1 {
-		t.Errorf("the attempt has ended, and its context has the number %d", n)
+		var inside []int
+		ints(bus, resilience.Retry{Backoff: resilience.NoDelay}).Run(t.Context(), func(ctx context.Context) error {
+			if kept = ctx; resilience.AttemptNumber(ctx) < 2 {
+				return errBoom
+			}
+			type key struct{}
+			inside = numbers(context.WithValue(context.WithoutCancel(ctx), key{}, 1))
+			return nil
+		})
+		if want := []int{1, 2}; !slices.Equal(inside, want) || !slices.Equal(numbers(kept), want) {
+			t.Errorf("attempts of pipelines inside and later: %v, %v; want %v", inside, numbers(kept), want)
+		}
+		if n := resilience.AttemptNumber(kept); n != 2 {
+			t.Errorf("the context of attempt 2 has the number %d", n)
+		}
 	}
 }
 

@@ -13,14 +13,18 @@ type attempting[T any] struct {
 	place    // of the pipeline itself
 	classify func(T, error) error
 	recover  bool
+	retries  bool
 }
 
 // newAttempting returns the innermost Next, as bare as the pipeline allows.
 func newAttempting[T any](b *builder[T], at place) Next[T] {
-	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
+	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, retries: b.retries()}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
-		if call.rec != nil || call.attempt > 1 || call.renumber {
-			return a.numbered(ctx, call, op)
+		if call.rec != nil {
+			return a.recorded(ctx, call, op)
+		}
+		if call.attempt > 1 || call.renumber {
+			ctx = numberedContext(ctx, call.attempt, a.source, a.retries)
 		}
 		if a.classify == nil && !a.recover {
 			return op(ctx)
@@ -29,30 +33,21 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 	}
 }
 
-// numbered runs an attempt that is observed, or whose number the operation's context tells.
-func (a *attempting[T]) numbered(ctx context.Context, call Call, op Operation[T]) (T, error) {
-	number := call.attempt
-	if call.rec != nil {
-		number = call.rec.run()
-	}
+// recorded runs an attempt of a call that has a record.
+func (a *attempting[T]) recorded(ctx context.Context, call Call, op Operation[T]) (T, error) {
+	number, kind := call.rec.run()
 	if number > 1 || call.renumber {
-		numbered := numberedContext(ctx, number)
-		defer numbered.end()
-		ctx = numbered
+		ctx = numberedContext(ctx, number, a.source, a.retries)
 	}
 	if call.observed() {
-		return a.observed(ctx, call, number, op)
+		return a.observed(ctx, call, number, kind, op)
 	}
 	return a.once(ctx, call, op)
 }
 
 // observed runs an attempt whose beginning and end are told.
-func (a *attempting[T]) observed(limited context.Context, call Call, number int, op Operation[T]) (v T, err error) {
+func (a *attempting[T]) observed(limited context.Context, call Call, number int, kind events.AttemptKind, op Operation[T]) (v T, err error) {
 	rec, began := call.rec, call.clock()
-	kind := events.AttemptInitial
-	if number > 1 {
-		kind = events.AttemptRetry
-	}
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.AttemptFinished]
 	defer func() {

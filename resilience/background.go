@@ -15,13 +15,18 @@ type background struct {
 
 // run runs f on a goroutine of its own; it must not panic (see [caught]).
 func (b *background) run(f func()) {
-	b.mu.Lock()
-	b.running++
-	b.mu.Unlock()
+	b.began()
 	go func() {
 		defer b.ended()
 		f()
 	}()
+}
+
+// began counts a goroutine that is about to be started; it defers ended.
+func (b *background) began() {
+	b.mu.Lock()
+	b.running++
+	b.mu.Unlock()
 }
 
 func (b *background) ended() {
@@ -33,6 +38,13 @@ func (b *background) ended() {
 		}
 		b.waiting = nil
 	}
+}
+
+// count returns how many run at present.
+func (b *background) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running
 }
 
 // wait returns when nothing runs, or with the error of ctx.
@@ -62,20 +74,26 @@ type caught[T any] struct {
 
 // catch runs next such that neither a panic nor Goexit leaves it, and hands how it ended to end, on the same goroutine.
 func catch[T any](ctx context.Context, call Call, op Operation[T], next Next[T], end func(caught[T])) {
-	c := caught[T]{err: ErrGoexit}
+	var c caught[T]
 	returned := false
 	defer func() {
 		if !returned {
-			if p := recover(); p != nil {
-				pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
-				if !ok {
-					pe = &PanicError{Value: p, Stack: debug.Stack()}
-				}
-				c.panic, c.err = pe, pe
-			}
+			c = broken[T](recover())
 		}
 		end(c)
 	}()
 	c.v, c.err = next(ctx, call, op)
 	returned = true
+}
+
+// broken tells how a run ended that did not return, by what recover returned: nil after Goexit.
+func broken[T any](p any) caught[T] {
+	if p == nil {
+		return caught[T]{err: ErrGoexit}
+	}
+	pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
+	if !ok {
+		pe = &PanicError{Value: p, Stack: debug.Stack()}
+	}
+	return caught[T]{err: pe, panic: pe}
 }

@@ -94,6 +94,15 @@ func backoffLiteral(b Backoff) Backoff {
 	return b
 }
 
+// ownBackoff tells whether b is one of ours, which cannot panic.
+func ownBackoff(b Backoff) bool {
+	switch b.(type) {
+	case Exponential, Linear, Constant:
+		return true
+	}
+	return false
+}
+
 // checkBackoff refuses what a Backoff of ours, as backoffLiteral returns it, must not be.
 func checkBackoff(c *checks, b Backoff) {
 	switch b := b.(type) {

@@ -41,6 +41,19 @@ func BenchmarkRetryTwoFailures(b *testing.B) {
 	bench(b, ints(events.NewBus(), resilience.Retry{Backoff: resilience.NoDelay}), failsTwice())
 }
 
+func BenchmarkRetryBudgetFirstSucceeds(b *testing.B) {
+	bench(b, ints(events.NewBus(), withBudget(tokens(100))), one)
+}
+
+func BenchmarkRetryBudgetTwoFailures(b *testing.B) {
+	budget := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "b", Ratio: 2, Bus: events.Off()})
+	bench(b, ints(events.NewBus(), withBudget(budget)), failsTwice())
+}
+
+func BenchmarkRetryBudgetReplenishingTwoFailures(b *testing.B) {
+	bench(b, ints(events.NewBus(), withBudget(allowance(1<<31-1))), failsTwice())
+}
+
 func BenchmarkTimeout(b *testing.B) {
 	bench(b, ints(events.NewBus(), resilience.Timeout{After: time.Minute}), one)
 }

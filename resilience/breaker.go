@@ -55,6 +55,7 @@ func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
 	b.place.source = cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeBreaker, Settings: settingsLine(cfg.settings()), Breaker: b.Snapshot,
 	})
+	b.place.warnOfState(b.traits())
 	return b, nil
 }
 

@@ -50,6 +50,7 @@ func NewBulkhead(cfg BulkheadConfig) (*Bulkhead, error) {
 	b.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeBulkhead, Settings: settingsLine(cfg.settings()), Limiter: b.Snapshot,
 	})}
+	b.place.warnOfState(b.traits())
 	return b, nil
 }
 

@@ -24,17 +24,17 @@ type Call struct {
 // Key returns the key given to DoKey, empty if there was none.
 func (c Call) Key() string { return c.key }
 
-// Attempt returns the number of the attempt that a Retry further out has started, 1 if there is none. A Retry further
-// in may start more.
+// Attempt returns the number of the attempt that a Retry or a Hedge further out has started, 1 if there is none. One
+// further in may start more.
 func (c Call) Attempt() int { return c.attempt }
 
 // observed tells whether somebody listens to what happens in the call.
 func (c Call) observed() bool { return c.rec != nil && c.rec.heard }
 
-// ran returns how many times the operation has run, as far as the call knows better than its Retry, which counts turns.
+// ran returns the number of the last attempt, as far as the call knows better than its Retry, which counts turns.
 func (c Call) ran(turn int) int {
-	if c.rec != nil && c.rec.runs > 0 {
-		return c.rec.runs
+	if c.rec != nil && c.rec.number > 0 {
+		return c.rec.number
 	}
 	return turn
 }
@@ -70,7 +70,7 @@ func (c Call) meta(source *events.Source, attempt int) events.Meta {
 }
 
 // record is what is kept of a call that is observed, whose values are held, or whose attempts are counted by more
-// than one layer. One goroutine at a time writes it.
+// than one layer. One goroutine at a time writes it: a run beside others has a record of its own, see fork.
 type record struct {
 	heard   bool
 	nested  bool
@@ -79,8 +79,13 @@ type record struct {
 	began   time.Time // the wall clock at beganAt
 	beganAt int64
 
-	runs                     int // of the operation
-	delay                    time.Duration
+	number   int                // of the last run of the operation
+	kind     events.AttemptKind // of the next; 0 for the first
+	reserved int                // the number of the next, if that is settled
+	common   *runs              // nil while nothing has run beside: then there were as many runs as number says
+	own      runs               // shared by the forks of a record that is none
+	delay    time.Duration
+
 	working, backoff, queued time.Duration
 	// reason and decider tell what decided the last attempt; they count when the call does not succeed.
 	reason  events.Reason
@@ -108,11 +113,25 @@ func (r *record) meta(source *events.Source, attempt int, at int64) events.Meta 
 	}
 }
 
-// run begins another run of the operation and returns its number.
-func (r *record) run() int {
-	r.runs++
+// run begins another run of the operation.
+func (r *record) run() (number int, kind events.AttemptKind) {
+	if r.common == nil {
+		r.number++
+	} else {
+		r.number = r.take()
+		r.common.begun.Add(1)
+	}
+	kind, r.kind = r.next(), events.AttemptRetry
 	r.reason, r.decider = 0, nil
-	return r.runs
+	return r.number, kind
+}
+
+// runs returns how many times the operation has run in the whole call.
+func (r *record) runs() int {
+	if r.common == nil {
+		return r.number
+	}
+	return int(r.common.begun.Load())
 }
 
 // decide notes what decided the attempt.
@@ -122,45 +141,40 @@ func (c Call) decide(reason events.Reason, by *events.Source) {
 	}
 }
 
-// attemptKey finds the number of the attempt in the operation's context.
+// attemptKey finds the attempt that a context is of: an *attemptContext.
 type attemptKey struct{}
 
-// attemptContext has the number of an attempt after the first, for as long as the attempt runs.
+// attemptContext has the number of an attempt after the first.
 type attemptContext struct {
 	context.Context
-	number atomic.Int64 // 0: it has ended
+	number   int
+	pipeline *events.Source // whose attempt it is
+	retries  bool           // by a Retry of its own
 }
 
-func numberedContext(ctx context.Context, number int) *attemptContext {
-	numbersRunning.Add(1)
-	c := &attemptContext{Context: ctx}
-	c.number.Store(int64(number))
-	return c
-}
-
-func (c *attemptContext) end() {
-	c.number.Store(0)
-	numbersRunning.Add(-1)
+func numberedContext(ctx context.Context, number int, pipeline *events.Source, retries bool) *attemptContext {
+	if !numbered.Load() {
+		numbered.Store(true)
+	}
+	return &attemptContext{ctx, number, pipeline, retries}
 }
 
 func (c *attemptContext) Value(key any) any {
 	if _, ok := key.(attemptKey); ok {
-		if n := c.number.Load(); n > 0 {
-			return int(n)
-		}
+		return c
 	}
 	return c.Context.Value(key)
 }
 
-// AttemptNumber returns the 1-based number of the attempt that runs with this context, counted over the whole call;
-// 1 outside of a pipeline, and when the attempt has ended.
+// AttemptNumber returns the 1-based number of the attempt that ctx is of, counted over the whole call; 1 outside of a
+// pipeline.
 func AttemptNumber(ctx context.Context) int {
-	if n, ok := ctx.Value(attemptKey{}).(int); ok {
-		return n
+	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
+		return c.number
 	}
 	return 1
 }
 
-// numbersRunning counts the attempts that run at present, in the whole process, with a number in their context: only
-// while there is one can a context have a number, so that the first attempts of all other calls need not look for it.
-var numbersRunning atomic.Int64
+// numbered tells whether there has been an attempt after the first, in the whole process: until then no context has a
+// number, and first attempts need not look for one.
+var numbered atomic.Bool

@@ -122,58 +122,6 @@ func buildLayer(l resilience.Layer) error {
 }
 
 // PIPE-09
-func TestRetryRefusesBadOptions(t *testing.T) {
-	type retry = resilience.Retry
-	backoff := func(b resilience.Backoff, field string, value any, allowed string) bad[retry] {
-		return bad[retry]{with: retry{Backoff: b}, field: field, value: value, allowed: allowed}
-	}
-	refuses(t, func(r retry) error { return buildLayer(r) }, map[string]any{
-		"Name": badNames(func(n string) retry { return retry{Name: n} }, false),
-		"MaxAttempts": []bad[retry]{
-			{with: retry{MaxAttempts: -2}, allowed: "at least 1"},
-			{with: retry{MaxAttempts: math.MinInt}, allowed: "at least 1"},
-			{with: retry{MaxAttempts: math.MaxInt}, allowed: "at least 1"},
-		},
-		"Backoff": []bad[retry]{
-			backoff(resilience.Exponential{Base: -1}, "Backoff.Base", time.Duration(-1), "positive"),
-			backoff(resilience.Exponential{Base: minNs}, "Backoff.Base", minNs, "positive"),
-			backoff(resilience.Exponential{Factor: -2}, "Backoff.Factor", -2.0, "at least 1"),
-			backoff(resilience.Exponential{Factor: 0.5}, "Backoff.Factor", 0.5, "at least 1"),
-			backoff(resilience.Exponential{Factor: math.NaN()}, "Backoff.Factor", math.NaN(), "finite"),
-			backoff(resilience.Exponential{Factor: math.Inf(1)}, "Backoff.Factor", math.Inf(1), "finite"),
-			backoff(resilience.Exponential{Factor: math.Inf(-1)}, "Backoff.Factor", math.Inf(-1), "finite"),
-			backoff(resilience.Linear{Step: -1}, "Backoff.Step", time.Duration(-1), "positive"),
-			backoff(resilience.Constant(-1), "Backoff", time.Duration(-1), "positive"),
-			backoff(&resilience.Linear{Step: -1}, "Backoff.Step", time.Duration(-1), "positive"),
-			backoff((*resilience.Exponential)(nil), "Backoff", (*resilience.Exponential)(nil), "left out"),
-			backoff(resilience.BackoffFunc(nil), "Backoff", resilience.BackoffFunc(nil), "a function"),
-		},
-		"Jitter": []bad[retry]{
-			{with: retry{Jitter: resilience.JitterDecorrelated + 1}, value: uint8(5), allowed: "Jitter constants"},
-			{with: retry{Jitter: 255}, value: uint8(255), allowed: "Jitter constants"},
-			{with: retry{Jitter: resilience.JitterDecorrelated, Backoff: resilience.NoDelay}, allowed: "NoDelay"},
-		},
-		"MaxDelay":        []bad[retry]{{with: retry{MaxDelay: -1}, allowed: "positive"}, {with: retry{MaxDelay: minNs}, allowed: "positive"}},
-		"Delay":           anyValue,
-		"If":              anyValue,
-		"OnRetry":         anyValue,
-		"RetryRejections": anyValue,
-		"StopOnLongHint":  anyValue,
-		"IgnoreDeadline":  anyValue,
-		"Rand":            anyValue,
-	})
-}
-
-// PIPE-09: a negative limit means off.
-func TestTimeoutRefusesBadOptions(t *testing.T) {
-	type timeout = resilience.Timeout
-	refuses(t, func(l timeout) error { return buildLayer(l) }, map[string]any{
-		"Name":  badNames(func(n string) timeout { return timeout{Name: n} }, false),
-		"After": anyValue,
-	})
-}
-
-// PIPE-09
 func TestBreakerRefusesBadOptions(t *testing.T) {
 	type config = resilience.BreakerConfig
 	build := func(c config) error {

@@ -26,7 +26,8 @@
 // # State
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
-// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter], a [Keyed]
-// of one of them for each key, and [Chaos] for drills. Pipelines, breakers, bulkheads and limiters are safe for concurrent
-// use. Package resiliencetest helps to test what is built of them.
+// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter], a [Keyed] of one
+// of them for each key, [Chaos] for drills, and [RetryBudget], which is no layer but a field of those that start extra
+// attempts. Pipelines, breakers, bulkheads, limiters and budgets are safe for concurrent use. Package resiliencetest
+// helps to test what is built of them.
 package resilience

@@ -28,8 +28,13 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 	if ctx.Err() != nil {
 		return v, canceled(ctx, nil)
 	}
-	if numbersRunning.Load() != 0 {
-		call.renumber = ctx.Value(attemptKey{}) != nil
+	if numbered.Load() {
+		if outer, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
+			call.renumber = true
+			if f.nesting != nil {
+				f.nested(ctx, outer)
+			}
+		}
 	}
 	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil || f.disturbed() {
 		return f.recorded(ctx, call, op, heard)
@@ -128,7 +133,7 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error) events.ExecutionFinished {
 	at := now()
 	e := events.ExecutionFinished{
-		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs,
+		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs(),
 		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
 	}
 	if outcome != events.OutcomeSuccess {

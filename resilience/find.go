@@ -39,6 +39,12 @@ func findIn[E any](all []error) (E, bool) {
 	return none, false
 }
 
+// didNotReturn tells whether the failure stands for a panic or a Goexit of the operation, whoever recovered it.
+func didNotReturn(failure error) bool {
+	_, panicked := find[*PanicError](failure)
+	return panicked || anyIn(failure, func(err error) bool { return err == ErrGoexit })
+}
+
 // anyIn tells whether any error in err's tree is what is asked for.
 func anyIn(err error, is func(error) bool) bool {
 	for err != nil && !is(err) {

@@ -79,7 +79,7 @@ func (b *builder[T]) checkLayer(l Layer) error {
 // fits refuses what is no layer of a pipeline of T.
 func (b *builder[T]) fits(l Layer) error {
 	switch l := l.(type) {
-	case Retry, Timeout, around:
+	case Retry, Timeout, Hedge, around:
 		return nil
 	case *Chaos:
 		return fitsChaos[T](l)

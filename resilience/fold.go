@@ -49,11 +49,19 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 		}
 	}
 	built = true
-	return &folded[T]{
+	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
 		owned: shared == nil, counted: b.counted(), disturbers: b.disturbers(), description: description,
-		background: b.background,
-	}, nil
+		background: b.background, nesting: b.newNesting(shared != nil),
+	}
+	if f.owned {
+		s := b.stack()
+		f.description.AttemptsAtWorst, f.odd = s.attemptsAtWorst(), s.warnings()
+		for _, w := range f.odd {
+			warn(context.Background(), b.bus, source, w)
+		}
+	}
+	return f, nil
 }
 
 // literal returns a pointer's literal, so that both may be used, and later changes change nothing.
@@ -64,6 +72,10 @@ func literal(l Layer) Layer {
 			return *l
 		}
 	case *Timeout:
+		if l != nil {
+			return *l
+		}
+	case *Hedge:
 		if l != nil {
 			return *l
 		}
@@ -78,6 +90,8 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 		return newRetrying(b, at, l, next)
 	case Timeout:
 		return newTiming(b, at, l, next)
+	case Hedge:
+		return newHedging(b, at, l, next)
 	case around:
 		return newAround(b, l, next)
 	case *Chaos:
@@ -117,7 +131,8 @@ func infos(layers []Layer) []LayerInfo {
 // retriesOutside tells whether a layer further out than position may start what is inside it more than once.
 func (b *builder[T]) retriesOutside(position int) bool {
 	for _, l := range b.cfg.Layers[:position] {
-		if _, ok := l.(Retry); ok {
+		switch l.(type) {
+		case Retry, Hedge:
 			return true
 		}
 	}
@@ -136,7 +151,7 @@ func (b *builder[T]) counted() bool {
 			}
 		case Timeout:
 			limited = retries > 0
-		case around, TypedLayer[T]:
+		case Hedge, around, TypedLayer[T]:
 			return true
 		case Gate:
 			if gate := ours(l); limited && (gate == nil || gate.waits()) {

@@ -153,8 +153,8 @@ func outcomeOf(ctx context.Context, err error) Outcome {
 	if failure == nil {
 		return Outcome{Kind: Succeeded}
 	}
-	if _, panicked := find[*PanicError](failure); panicked {
-		return Outcome{Kind: NotReturned, Err: failure} // as without RecoverPanics
+	if didNotReturn(failure) {
+		return Outcome{Kind: NotReturned, Err: failure}
 	}
 	if _, refused := failure.(*refusedRetry); refused {
 		return Outcome{Kind: Failed, Err: failure} // an attempt had failed before

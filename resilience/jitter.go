@@ -43,6 +43,9 @@ type delayer struct {
 // next returns the delay before the n-th retry. It is at least 0 and at most the cap, and draws do not pile up on the
 // cap: a range that reaches beyond it is cut, not what is drawn from it.
 func (d *delayer) next(n int, previous time.Duration) time.Duration {
+	if same, ok := d.backoff.(Constant); ok && d.jitter == JitterNone {
+		return min(max(time.Duration(same), 0), d.cap)
+	}
 	if d.jitter == JitterDecorrelated {
 		base, high := d.curve(1, 0), d.cap
 		if from := or(previous, base); from <= d.cap/3 {

@@ -90,6 +90,7 @@ func NewKeyed(cfg KeyedConfig) (*Keyed, error) {
 		return nil, fmt.Errorf("resilience.KeyedConfig.New: of the empty key: %w", err)
 	}
 	k.rest = &keyedEntry{gate: gate}
+	k.place.warnOfState(k.traits())
 	k.buckets.Store(newKeyedBuckets(8))
 	return k, nil
 }

@@ -176,7 +176,7 @@ func TestKeysWithoutRoomShareAGate(t *testing.T) {
 	if made != 3 {
 		t.Errorf("%d gates were made, want 2 and that of the empty key", made)
 	}
-	if w := heard[events.ConfigWarning](told); len(w) != 1 || w[0].Code != "keyed_full" || w[0].Key != "c" || w[0].Source.Layer() != "by_key" {
+	if w := heard[events.ConfigWarning](told); len(w) != 1 || w[0].Code != events.WarningKeyedFull || w[0].Source.Layer() != "by_key" {
 		t.Errorf("warnings %+v", w)
 	}
 	var refused []string

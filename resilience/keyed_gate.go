@@ -81,7 +81,7 @@ func (k *Keyed) open(ctx context.Context, call Call, key string, hash uint64) (*
 	room := k.room()
 	k.mu.Unlock()
 	if !room {
-		return k.overflow(ctx, call), nil
+		return k.overflow(ctx), nil
 	}
 	key = strings.Clone(key) // it may be a part of something large
 	gate, err := k.build(ctx, call, key)
@@ -93,7 +93,7 @@ func (k *Keyed) open(ctx context.Context, call Call, key string, hash uint64) (*
 	}
 	e, forgotten := k.insert(&keyedEntry{gate: gate, key: key, hash: hash})
 	if e == nil {
-		return k.overflow(ctx, call), nil
+		return k.overflow(ctx), nil
 	}
 	if len(forgotten) > 0 {
 		k.tell(ctx, e, forgotten)
@@ -147,13 +147,11 @@ func (k *Keyed) tell(ctx context.Context, e *keyedEntry, forgotten []*keyedEntry
 }
 
 // overflow begins a use of the gate that the keys without room share.
-func (k *Keyed) overflow(ctx context.Context, call Call) *keyedEntry {
-	if k.place.bus.ConfigWarning.Heard() && k.full.CompareAndSwap(false, true) {
-		k.place.bus.ConfigWarning.Publish(ctx, events.ConfigWarning{
-			Meta: call.meta(k.place.source, call.Attempt()), Code: "keyed_full",
+func (k *Keyed) overflow(ctx context.Context) *keyedEntry {
+	if k.full.CompareAndSwap(false, true) {
+		warn(ctx, k.place.bus, k.place.source, Warning{Code: events.WarningKeyedFull,
 			Message: fmt.Sprintf("%s has no room for another key: all %d are in use; new ones share the gate of calls without a key "+
-				"until there is room. A larger KeyedConfig.MaxKeys gives each its own", k.cfg.Name, k.cfg.MaxKeys),
-		})
+				"until there is room. A larger KeyedConfig.MaxKeys gives each its own", k.cfg.Name, k.cfg.MaxKeys)})
 	}
 	k.rest.enter()
 	return k.rest

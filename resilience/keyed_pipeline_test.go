@@ -3,7 +3,9 @@ package resilience_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
@@ -76,4 +78,63 @@ func TestAKeyedWithinTheCanonicalStack(t *testing.T) {
 	if len(f) != 1 || f[0].Reason != events.ReasonOpen || f[0].Layer.Layer() != "breakers" || f[0].Attempts != 1 {
 		t.Errorf("told %+v", f)
 	}
+}
+
+// PIPE-10: the rules see the gates of a Keyed, and what is inside and outside of a Chaos.
+func TestTheRulesForWarningsSeeThroughKeyedAndChaos(t *testing.T) {
+	bus := events.NewBus()
+	codes := func(layers ...resilience.Layer) (all []string) {
+		for _, w := range ints(events.NewBus(), layers...).Warnings() {
+			all = append(all, w.Code)
+		}
+		return all
+	}
+	slow := chaos(resilience.ChaosConfig{Latency: time.Second, MaxLatency: 1001 * time.Millisecond})
+	for _, c := range []struct {
+		want   string
+		layers []resilience.Layer
+	}{
+		{events.WarningOtherBus, []resilience.Layer{byKey(bus, roomEach, nil)}},
+		{events.WarningHangUnnoticed, []resilience.Layer{byKey(bus, fragileEach, nil)}},
+		{events.WarningBulkheadInRetry, []resilience.Layer{resilience.Retry{}, byKey(bus, roomEach, nil)}},
+		{events.WarningShortDuration, []resilience.Layer{byKey(bus, roomEach, func(c *resilience.KeyedConfig) { c.IdleAfter = 600 })}},
+		{events.WarningTimeoutTwice, []resilience.Layer{timeout(2 * time.Second), slow, timeout(time.Second)}},
+		{events.WarningShortDuration, []resilience.Layer{chaos(resilience.ChaosConfig{Latency: 500})}},
+	} {
+		if got := codes(c.layers...); !slices.Contains(got, c.want) {
+			t.Errorf("got %v, want %s", got, c.want)
+		}
+	}
+	if got := codes(slow); len(got) != 0 {
+		t.Errorf("a chaos alone has %v", got)
+	}
+}
+
+// A key is in use until its gate has been told how the call ended.
+func TestAKeyIsInUseUntilItsGateHasSettled(t *testing.T) {
+	var k *resilience.Keyed
+	k = byKey(events.Off(), func(key string) (resilience.Gate, error) {
+		g := &watched{Breaker: quietBreaker("db")}
+		if key != "a" {
+			return g, nil
+		}
+		return &settling{g, func() {
+			_ = k.RunKey(context.Background(), "b", succeed)
+			_ = k.RunKey(context.Background(), "c", succeed)
+		}}, nil
+	}, atMost(1))
+	if err := k.RunKey(t.Context(), "a", succeed); err != nil || keysOf(k) != "a" {
+		t.Errorf("%v; keys %s: a was forgotten while its gate settled", err, keysOf(k))
+	}
+}
+
+// settling does something before it settles.
+type settling struct {
+	*watched
+	before func()
+}
+
+func (s *settling) Settle(ctx context.Context, c resilience.Call, p resilience.Permit, o resilience.Outcome) {
+	s.before()
+	s.watched.Settle(ctx, c, p, o)
 }

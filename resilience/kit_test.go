@@ -108,6 +108,10 @@ func TestOurLayersKeepWhatEveryLayerMust(t *testing.T) {
 		"a retry":    func() resilience.Layer { return resilience.Retry{MaxAttempts: 1} },
 		"a timeout":  func() resilience.Layer { return resilience.Timeout{After: 24 * time.Hour} },
 		"no timeout": func() resilience.Layer { return resilience.Timeout{After: -1} },
+		"a hedge":    func() resilience.Layer { return resilience.Hedge{MaxAttempts: 1} },
+		"a timeout that abandons": func() resilience.Layer {
+			return resilience.Timeout{After: 24 * time.Hour, Abandon: true}
+		},
 		"an around": func() resilience.Layer {
 			return resilience.Around("around", func(ctx context.Context, next func(context.Context) error) error { return next(ctx) })
 		},

@@ -105,3 +105,8 @@ type TypedLayer[T any] interface {
 type stateful interface {
 	stateSource() *events.Source
 }
+
+// budgeted is a layer that may use a RetryBudget, nil if it does not.
+type budgeted interface {
+	retryBudget() *RetryBudget
+}

@@ -35,14 +35,6 @@ func (e *hinted) Error() string             { return e.err.Error() }
 func (e *hinted) Unwrap() error             { return e.err }
 func (e *hinted) RetryAfter() time.Duration { return e.after }
 
-// hintIn returns how long the failure asks to wait; 0 if it does not.
-func hintIn(err error) time.Duration {
-	if h, ok := find[interface{ RetryAfter() time.Duration }](err); ok {
-		return max(h.RetryAfter(), 0)
-	}
-	return 0
-}
-
 // stopIn returns why the failure ends every enclosing retry; 0 if it does not.
 func stopIn(err error) events.Reason {
 	if s, ok := find[*stop.Error](err); ok {

@@ -34,6 +34,8 @@ func Run(ctx context.Context, op func(ctx context.Context) error, layers ...Laye
 var sharedSources struct {
 	mu sync.Mutex
 	of map[string]*events.Source
+
+	nesting nesting // of all calls of Do and Run; it has its own lock
 }
 
 func sharedSource(name string) *events.Source {
@@ -44,9 +46,9 @@ func sharedSource(name string) *events.Source {
 	if s != nil {
 		return s
 	}
-	spec := events.SourceSpec{Pipeline: name, Type: events.TypePipeline}
+	spec := events.SourceSpec{Pipeline: name, Type: events.TypePipeline, Namesakes: true}
 	if name == oneOffName { // one layer of each type stands for all
-		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeBreaker, events.TypeBulkhead, events.TypeRateLimiter, events.TypeChaos, events.TypeCustom} {
+		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeHedge, events.TypeBreaker, events.TypeBulkhead, events.TypeRateLimiter, events.TypeChaos, events.TypeCustom} {
 			spec.Layers = append(spec.Layers, events.SourceSpec{Pipeline: name, Layer: typ, Type: typ, Position: i})
 		}
 	}

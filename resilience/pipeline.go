@@ -26,7 +26,7 @@ type PipelineConfig[T any] struct {
 	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed.
 	// An error is published and changes nothing.
 	Discard func(T) error
-	// RetryIf is the default of Retry.If: which failures are retried.
+	// RetryIf is the default of Retry.If and of Hedge.If: which failures are retried.
 	RetryIf func(error) bool
 	// FailureIf is the default of BreakerConfig.FailureIf: which failures count against the dependency. It is another
 	// question than RetryIf: what must not be repeated may well be the dependency's fault.
@@ -64,7 +64,9 @@ type folded[T any] struct {
 	counted     bool     // the operation's runs are counted in a record
 	disturbers  []*Chaos // while one is enabled they are, too
 	description Description
+	odd         []Warning   // what the rules found
 	background  *background // the goroutines that its layers started
+	nesting     *nesting    // nil: it does not retry
 }
 
 // NewPipeline builds a pipeline. Its errors are *ConfigErrors, wrapped or joined, and what does not fit together: the same
@@ -121,6 +123,14 @@ func (p *Pipeline[T]) RunKey(ctx context.Context, key string, op func(ctx contex
 	return err
 }
 
+// Name returns the pipeline's name.
+func (p *Pipeline[T]) Name() string {
+	if f := p.present(); f != nil {
+		return f.description.Name
+	}
+	return ""
+}
+
 // String returns the pipeline's name and those of its layers.
 func (p *Pipeline[T]) String() string {
 	d := p.Describe()
@@ -133,16 +143,23 @@ func (p *Pipeline[T]) String() string {
 
 // Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
 func (p *Pipeline[T]) Describe() Description {
-	f := p.folded.Load()
-	if f == nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		f = p.closed
-	}
+	f := p.present()
 	if f == nil {
 		return Description{}
 	}
-	return f.description.clone()
+	d := f.description.clone()
+	d.Warnings = append(d.Warnings, f.warnings()...)
+	return d
+}
+
+// present returns what runs, or ran before Close; nil if the pipeline was not made by NewPipeline.
+func (p *Pipeline[T]) present() *folded[T] {
+	if f := p.folded.Load(); f != nil {
+		return f
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers;
@@ -168,6 +185,19 @@ func (p *Pipeline[T]) Close(ctx context.Context) error {
 	}
 	return f.background.wait(ctx)
 }
+
+// Goroutines returns how many goroutines that the pipeline has started run at present: the runs of a Hedge, those that
+// lost included, shared flights, and what a Timeout runs to abandon it.
+func (p *Pipeline[T]) Goroutines() int {
+	f := p.present()
+	if f == nil {
+		return 0
+	}
+	return f.background.count()
+}
+
+// isClosed tells whether Close was called.
+func (p *Pipeline[T]) isClosed() bool { return p.folded.Load() == nil && p.present() != nil }
 
 // unusable tells why the pipeline has nothing to run.
 func (p *Pipeline[T]) unusable() error {

@@ -2,8 +2,6 @@ package resilience_test
 
 import (
 	"context"
-	"encoding/json"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -64,49 +62,6 @@ func TestAPipelineThatNobodyMadeIsNotUsable(t *testing.T) {
 	}
 	if d := p.Describe(); d.Name != "" || d.Layers != nil {
 		t.Errorf("described %+v", d)
-	}
-}
-
-const described = `{
-	"name": "users.get",
-	"layers": [
-		{"position": 0, "name": "room", "type": "bulkhead", "shared": "room",
-		 "settings": [{"name": "max_concurrent", "value": "100"}, {"name": "max_queue", "value": "0"}]},
-		{"position": 1, "name": "timeout_1", "type": "timeout", "settings": [{"name": "after", "value": "10s"}]},
-		{"position": 2, "name": "retry", "type": "retry", "settings": [
-			{"name": "max_attempts", "value": "3"}, {"name": "backoff", "value": "exponential 250ms x2"}, {"name": "jitter", "value": "equal"},
-			{"name": "max_delay", "value": "30s"}, {"name": "retry_rejections", "value": "false"}, {"name": "deadline_aware", "value": "true"}]},
-		{"position": 3, "name": "db", "type": "circuit_breaker", "shared": "db", "settings": [
-			{"name": "failure_ratio", "value": "0.5"}, {"name": "min_calls", "value": "20"}, {"name": "window", "value": "30s"},
-			{"name": "cooldown", "value": "30s"}, {"name": "probes", "value": "1"}, {"name": "probe_successes", "value": "1"}, {"name": "max_probe_time", "value": "1m0s"}]},
-		{"position": 4, "name": "timeout_4", "type": "timeout", "settings": [{"name": "after", "value": "500ms"}]},
-		{"position": 5, "name": "mine", "type": "around", "settings": []}
-	]
-}`
-
-// PIPE-18
-func TestDescribeShowsTheTopologyAndRoundTripsThroughJSON(t *testing.T) {
-	p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "users.get", Bus: events.Off(), Layers: []resilience.Layer{
-		resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: events.Off()}),
-		resilience.Timeout{},
-		resilience.Retry{},
-		resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, Bus: events.Off()}),
-		resilience.Timeout{After: 500 * time.Millisecond},
-		resilience.Around("mine", func(ctx context.Context, next func(context.Context) error) error { return next(ctx) }),
-	}})
-	for _, d := range []resilience.Description{p.Describe(), resilience.PassThrough[int]().Describe()} {
-		text, err := json.Marshal(d)
-		var back resilience.Description
-		if err != nil || json.Unmarshal(text, &back) != nil || !reflect.DeepEqual(back, d) {
-			t.Errorf("%s came back as %+v, %v", text, back, err)
-		}
-	}
-	var want resilience.Description
-	if err := json.Unmarshal([]byte(described), &want); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.Describe(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -60,6 +60,7 @@ func NewRateLimiter(cfg RateLimiterConfig) (*RateLimiter, error) {
 	l.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeRateLimiter, Settings: settingsLine(cfg.settings()), Limiter: l.Snapshot,
 	})}
+	l.place.warnOfState(l.traits())
 	return l, nil
 }
 

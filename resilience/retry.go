@@ -47,6 +47,9 @@ type Retry struct {
 	// IgnoreDeadline waits even when the context's deadline comes before the next attempt. By default the retry then stops
 	// at once with the last outcome.
 	IgnoreDeadline bool
+	// Budget is the allowance of extra attempts that the retry shares with others: an attempt after the first starts only
+	// while it allows one. Nil means no such limit.
+	Budget *RetryBudget
 	// Rand returns random numbers in [0, 1), for the jitter; it is called concurrently. Nil means math/rand/v2.
 	Rand func() float64
 }
@@ -66,15 +69,21 @@ func (r Retry) LayerInfo() LayerInfo {
 	if r.MaxAttempts == Unlimited {
 		attempts = "unlimited"
 	}
-	return LayerInfo{Name: r.Name, Type: events.TypeRetry, Settings: []Setting{
+	settings := []Setting{
 		{"max_attempts", attempts},
 		{"backoff", describeBackoff(r.Backoff)},
 		{"jitter", r.Jitter.String()},
 		{"max_delay", r.MaxDelay.String()},
 		{"retry_rejections", fmt.Sprint(r.RetryRejections)},
 		{"deadline_aware", fmt.Sprint(!r.IgnoreDeadline)},
-	}}
+	}
+	if r.Budget != nil {
+		settings = append(settings, Setting{"budget", r.Budget.Name()})
+	}
+	return LayerInfo{Name: r.Name, Type: events.TypeRetry, Settings: settings}
 }
+
+func (r Retry) retryBudget() *RetryBudget { return r.Budget }
 
 func (r Retry) withDefaults() Retry {
 	r.MaxAttempts = or(r.MaxAttempts, 3)
@@ -107,5 +116,6 @@ func (r Retry) check() error {
 	if r.Jitter == JitterDecorrelated && backoff == Backoff(NoDelay) {
 		c.refuse("Jitter", r.Jitter, "JitterNone with NoDelay: there is nothing to spread")
 	}
+	c.budget(r.Budget)
 	return c.err()
 }

@@ -44,7 +44,21 @@ func TestCancellationDuringTheWaitEndsTheRetryAtOnce(t *testing.T) {
 	})
 }
 
-// RET-13: a wait of nothing is a wait, too.
+// RET-13: also when it comes at the very end of the wait.
+func TestNoAttemptStartsAtTheMomentOfTheCallersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		op := failing{n: -1}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second-1)
+		defer cancel()
+		retry := resilience.Retry{Backoff: resilience.Constant(time.Second), IgnoreDeadline: true}
+		err := ints(events.Off(), retry).Run(sleepy{ctx}, op.run)
+		if op.runs != 1 || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errBoom) {
+			t.Errorf("%d runs, %v", op.runs, err)
+		}
+	})
+}
+
+// RET-11, RET-13: a wait of nothing is a wait, too; after a cancellation nothing more is announced.
 func TestCancellationInsideACallbackEndsTheRetry(t *testing.T) {
 	for _, where := range []string{"If", "Delay", "OnRetry", "event"} {
 		bus := events.NewBus()
@@ -54,13 +68,17 @@ func TestCancellationInsideACallbackEndsTheRetry(t *testing.T) {
 				cancel()
 			}
 		}
-		bus.RetryScheduled.Subscribe(func(context.Context, events.RetryScheduled) { at("event") })
+		scheduled, asked := 0, 0
+		bus.RetryScheduled.Subscribe(func(context.Context, events.RetryScheduled) { scheduled++; at("event") })
 		op := failing{n: -1}
 		err := ints(bus, resilience.Retry{Backoff: resilience.NoDelay,
 			If:      func(error) bool { at("If"); return true },
 			Delay:   func(resilience.FailedAttempt) time.Duration { at("Delay"); return 0 },
-			OnRetry: func(context.Context, resilience.FailedAttempt) bool { at("OnRetry"); return true },
+			OnRetry: func(context.Context, resilience.FailedAttempt) bool { asked++; at("OnRetry"); return true },
 		}).Run(ctx, op.run)
+		if told := where == "event"; (scheduled > 0) != told || (asked > 0) != (told || where == "OnRetry") {
+			t.Errorf("%s: OnRetry was called %d times, and %d retries were told", where, asked, scheduled)
+		}
 		if op.runs != 1 || !errors.Is(err, context.Canceled) || !errors.Is(err, errBoom) {
 			t.Errorf("%s: %d runs, %v", where, op.runs, err)
 		}
@@ -112,6 +130,38 @@ func TestDeadlineIsComparedWithTheFinalDelay(t *testing.T) {
 				Delay: func(resilience.FailedAttempt) time.Duration { return c.delay }})
 			if waited := time.Since(began); op.runs != c.runs || err != errBoom || waited != c.waited {
 				t.Errorf("delay %v: %d runs, waited %v, %v; want %d, %v and the last outcome", c.delay, op.runs, waited, err, c.runs, c.waited)
+			}
+		})
+	}
+}
+
+// RET-16: the nearest deadline counts, wherever it is, and looking for it makes no timer.
+func TestTheNearestDeadlineStopsTheRetry(t *testing.T) {
+	total := func(d time.Duration) resilience.Layer { return resilience.Timeout{After: d} }
+	for name, c := range map[string]struct {
+		caller time.Duration // 0: none
+		layers []resilience.Layer
+		runs   int
+	}{
+		"the outer limit":                    {0, []resilience.Layer{total(time.Second), total(time.Minute)}, 1},
+		"the inner limit":                    {0, []resilience.Layer{total(time.Minute), total(time.Second)}, 1},
+		"the caller's":                       {time.Second, []resilience.Layer{total(time.Minute)}, 1},
+		"the caller's, behind a gate":        {time.Second, []resilience.Layer{total(time.Minute), bulkhead(1, 0, 0), total(time.Minute)}, 1},
+		"the limit, with a caller's after":   {time.Minute, []resilience.Layer{total(time.Second)}, 1},
+		"none comes before the next attempt": {time.Minute, []resilience.Layer{total(time.Minute), total(3 * time.Second)}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, began := t.Context(), time.Now()
+			if c.caller > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.caller)
+				defer cancel()
+			}
+			op := failing{n: -1}
+			layers := append(slices.Clone(c.layers), resilience.Retry{Backoff: resilience.Constant(2 * time.Second)})
+			err := ints(events.NewBus(), layers...).Run(ctx, op.run)
+			if waited := time.Duration(c.runs-1) * 2 * time.Second; err != errBoom || op.runs != c.runs || time.Since(began) != waited {
+				t.Errorf("%s: %d runs in %v, %v; want %d in %v", name, op.runs, time.Since(began), err, c.runs, waited)
 			}
 		})
 	}

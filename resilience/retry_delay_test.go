@@ -58,6 +58,42 @@ func TestConstantAndLinearHaveNoJitterUnlessAsked(t *testing.T) {
 	}
 }
 
+// RET-09, PIPE-04: each execution draws from its own previous draw, whatever the wait was in the end.
+func TestDecorrelatedDelaysBelongToTheExecution(t *testing.T) {
+	highest := func() float64 { return 1 }
+	for name, c := range map[string]struct {
+		retry resilience.Retry
+		err   error
+		want  []time.Duration
+	}{
+		"plain":         {resilience.Retry{}, errBoom, []time.Duration{3e9, 9e9, 27e9, 30e9}},
+		"a hint":        {resilience.Retry{}, resilience.RetryAfter(errBoom, 10*time.Second), []time.Duration{10e9, 10e9, 27e9, 30e9}},
+		"an override":   {resilience.Retry{Delay: func(f resilience.FailedAttempt) time.Duration { return f.Delay / 3 }}, errBoom, []time.Duration{1e9, 3e9, 9e9, 10e9}},
+		"a lower limit": {resilience.Retry{MaxDelay: 5 * time.Second}, errBoom, []time.Duration{3e9, 5e9, 5e9, 5e9}},
+	} {
+		c.retry.MaxAttempts, c.retry.Jitter, c.retry.Rand = 5, resilience.JitterDecorrelated, highest
+		c.retry.Backoff = resilience.Exponential{Base: time.Second}
+		synctest.Test(t, func(t *testing.T) {
+			bus := events.NewBus()
+			tape := record(bus)
+			p := ints(bus, c.retry)
+			for range 2 {
+				go p.Run(t.Context(), func(context.Context) error { return c.err })
+			}
+			time.Sleep(time.Hour)
+			got := map[uint64][]time.Duration{}
+			for _, e := range heard[events.RetryScheduled](tape) {
+				got[e.Execution] = append(got[e.Execution], e.Delay)
+			}
+			for _, delays := range got {
+				if len(got) != 2 || !slices.Equal(delays, c.want) {
+					t.Errorf("%s: delays %v, want %v", name, got, c.want)
+				}
+			}
+		})
+	}
+}
+
 // RET-10, RET-22: a pointer to a backoff is as good as the literal, and keeps its jitter.
 func TestPointerToBackoffIsItsLiteral(t *testing.T) {
 	backoff := &resilience.Exponential{Base: time.Second}

@@ -40,13 +40,15 @@ func heard[E events.Event](t *tape) []E {
 	return some
 }
 
-// names lists the events of the calls, those of the coming of sources left out.
+// names lists the events of the calls: those of the coming of sources, and of what is odd about them, are left out.
 func (t *tape) names() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var names []string
 	for _, e := range t.all {
-		if _, added := e.(events.SourceAdded); !added {
+		switch e.(type) {
+		case events.SourceAdded, events.ConfigWarning:
+		default:
 			names = append(names, e.EventName())
 		}
 	}

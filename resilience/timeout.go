@@ -2,22 +2,37 @@ package resilience
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
 )
 
 // Timeout is a layer that ends the context of what is inside it after a while. Outside a Retry it limits the whole
-// call, inside it each attempt. It is cooperative: the call returns when the operation does. It keeps nothing between
-// calls.
+// call, inside it each attempt. It is cooperative: the call returns when the operation does, unless Abandon is set. It
+// keeps nothing between calls.
 type Timeout struct {
 	// Name tells the layer apart in telemetry; empty means "timeout".
 	Name string
 	// After is the limit. Zero means 10 s; negative switches the layer off.
 	After time.Duration
+	// Abandon returns at the limit, or when the context outside ends, although the operation still runs: for operations
+	// that do not heed their context. What is inside runs on a goroutine of its own, which goes on behind; gates inside
+	// settle when it ends. Its value is then discarded (PipelineConfig.Discard), its end is published as LateResult, its
+	// panic as CallbackPanicked; [Pipeline.Close] waits for it. The operation must write nothing that belongs to the
+	// caller. A panic in time is raised again as a *PanicError; runtime.Goexit fails the call with [ErrGoexit].
+	Abandon bool
+	// MaxAbandoned is how many operations may run abandoned at once. While so many do, the layer refuses calls with a
+	// *LimitedError (the reason is "full"): what hangs would only become more. A call that runs already when it finds
+	// no place waits for its operation, as without Abandon. The count is the layer's at its place in a pipeline. Zero
+	// means 100; it is for Abandon only.
+	MaxAbandoned int
 }
 
-const defaultTimeout = 10 * time.Second
+const (
+	defaultTimeout      = 10 * time.Second
+	defaultMaxAbandoned = 100
+)
 
 // LayerInfo implements [Layer].
 func (t Timeout) LayerInfo() LayerInfo {
@@ -25,12 +40,20 @@ func (t Timeout) LayerInfo() LayerInfo {
 	if t.After >= 0 {
 		after = or(t.After, defaultTimeout).String()
 	}
-	return LayerInfo{Name: t.Name, Type: events.TypeTimeout, Settings: []Setting{{"after", after}}}
+	info := LayerInfo{Name: t.Name, Type: events.TypeTimeout, Settings: []Setting{{"after", after}}}
+	if t.Abandon {
+		info.Settings = append(info.Settings, Setting{"max_abandoned", fmt.Sprint(or(t.MaxAbandoned, defaultMaxAbandoned))})
+	}
+	return info
 }
 
 func (t Timeout) check() error {
 	c := checks{typ: "Timeout"}
 	c.name("Name", t.Name, false)
+	if t.MaxAbandoned != 0 && !t.Abandon {
+		c.refuse("MaxAbandoned", t.MaxAbandoned, "0 where Abandon is not set")
+	}
+	c.atLeast("MaxAbandoned", t.MaxAbandoned, 0, "at least 1, or 0 for the default, 100")
 	return c.err()
 }
 
@@ -48,6 +71,9 @@ func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] 
 	}
 	limit := or(t.After, defaultTimeout)
 	l := &timing{at, limit, &TimeoutError{Layer: at.name, Limit: limit}, b.nestedTiming(at.position)}
+	if t.Abandon {
+		next = newAbandoning(b, l, or(t.MaxAbandoned, defaultMaxAbandoned), next)
+	}
 	if b.cfg.Hold != nil {
 		return holdTiming(b, l, next)
 	}
@@ -73,7 +99,7 @@ func (b *builder[T]) nestedTiming(position int) bool {
 		switch l := b.cfg.Layers[i].(type) {
 		case Timeout:
 			if l.After >= 0 {
-				return true
+				return !l.Abandon
 			}
 		case Retry, *Chaos:
 		case around:

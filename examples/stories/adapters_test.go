@@ -89,7 +89,7 @@ func Example_slogInMain() {
 
 	breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "news-api", ConsecutiveFailures: 2})
 	news := resilience.MustPipeline(resilience.PipelineConfig[string]{
-		Name: "news.get", Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay}, breaker},
+		Name: "news.get", Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay}, breaker, resilience.Timeout{}},
 	})
 	_, _ = news.Do(ctx, (&remote{down: 1}).get) // healed
 	_, _ = news.Do(ctx, (&remote{down: always}).get)

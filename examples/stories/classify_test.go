@@ -25,7 +25,7 @@ func Example_errorThatIsAnAnswer() {
 			}
 			return err
 		},
-		Layers: []resilience.Layer{resilience.Retry{Backoff: resilience.NoDelay}, db},
+		Layers: []resilience.Layer{resilience.Retry{Backoff: resilience.NoDelay}, db, resilience.Timeout{}},
 	})
 
 	calls := 0

@@ -21,6 +21,7 @@ func Example_criticalitiesSharingOneBreaker() {
 				resilience.MustBulkhead(resilience.BulkheadConfig{Name: name, MaxConcurrent: connections}),
 				resilience.Retry{MaxAttempts: attempts, Backoff: resilience.NoDelay},
 				db,
+				resilience.Timeout{},
 			},
 		})
 	}

@@ -21,6 +21,7 @@ func Example_backendFriendlyWrite() {
 		Layers: []resilience.Layer{
 			breaker,
 			resilience.Retry{MaxAttempts: 3, Backoff: resilience.NoDelay},
+			resilience.Timeout{},
 		},
 	})
 

@@ -18,7 +18,7 @@ func Example_canonicalFullStack() {
 		Layers: []resilience.Layer{
 			resilience.MustBulkhead(resilience.BulkheadConfig{Name: "accounts", MaxConcurrent: 64, MaxQueue: 16, MaxWait: 100 * time.Millisecond}),
 			resilience.Timeout{Name: "total", After: 3 * time.Second},
-			resilience.Retry{Backoff: resilience.Exponential{Base: 10 * time.Microsecond}, If: resilience.IsTransient},
+			resilience.Retry{Backoff: resilience.Exponential{Base: time.Millisecond}, If: resilience.IsTransient},
 			resilience.MustBreaker(resilience.BreakerConfig{Name: "accounts-api", FailureRatio: 0.5}),
 			resilience.Timeout{Name: "attempt", After: time.Second},
 		},

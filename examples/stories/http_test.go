@@ -31,6 +31,7 @@ func Example_httpClient() {
 		Layers: []resilience.Layer{
 			resilience.Retry{Backoff: resilience.NoDelay},
 			resilience.MustBreaker(resilience.BreakerConfig{Name: "partner"}),
+			resilience.Timeout{},
 		},
 	})
 	defer transport.CloseIdleConnections()
@@ -76,8 +77,11 @@ func Example_httpBreaker() {
 	}))
 	defer partner.Close()
 	transport := httpres.MustTransport(nil, httpres.Config{
-		Name:   "shipping",
-		Layers: []resilience.Layer{resilience.MustBreaker(resilience.BreakerConfig{Name: "shipping", ConsecutiveFailures: 2})},
+		Name: "shipping",
+		Layers: []resilience.Layer{
+			resilience.MustBreaker(resilience.BreakerConfig{Name: "shipping", ConsecutiveFailures: 2}),
+			resilience.Timeout{},
+		},
 	})
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}

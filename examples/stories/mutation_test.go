@@ -21,6 +21,7 @@ func Example_conservativeMutation() {
 		Layers: []resilience.Layer{
 			resilience.Retry{MaxAttempts: 3, Backoff: resilience.NoDelay, If: resilience.IsNotProcessed},
 			bank,
+			resilience.Timeout{},
 		},
 	})
 	try := func(failure error) {

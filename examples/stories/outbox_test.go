@@ -21,8 +21,8 @@ func Example_outboxDelivery() {
 		Layers: []resilience.Layer{
 			resilience.Retry{
 				MaxAttempts: 20, // Unlimited: until ctx ends
-				Backoff:     resilience.Exponential{Base: 10 * time.Microsecond},
-				MaxDelay:    time.Millisecond, // minutes in a real service
+				Backoff:     resilience.Exponential{Base: time.Millisecond},
+				MaxDelay:    2 * time.Millisecond, // minutes in a real service
 			},
 			resilience.Timeout{After: time.Second},
 		},

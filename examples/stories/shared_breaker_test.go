@@ -47,10 +47,10 @@ func Example_sharedBreakerOfTwoResultTypes() {
 	ctx := context.Background()
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "ledger-db", ConsecutiveFailures: 2})
 	users := resilience.MustPipeline(resilience.PipelineConfig[*user]{
-		Name: "ledger.users", Layers: []resilience.Layer{db},
+		Name: "ledger.users", Layers: []resilience.Layer{db, resilience.Timeout{After: time.Second}},
 	})
 	invoices := resilience.MustPipeline(resilience.PipelineConfig[[]invoice]{
-		Name: "ledger.invoices", Layers: []resilience.Layer{db},
+		Name: "ledger.invoices", Layers: []resilience.Layer{db, resilience.Timeout{After: time.Second}},
 	})
 
 	for range 2 {

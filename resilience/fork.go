@@ -1,0 +1,88 @@
+package resilience
+
+import (
+	"sync/atomic"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// runs counts the runs of the operation in a call of which parts run beside each other.
+type runs struct {
+	numbers atomic.Int64 // given to attempts
+	begun   atomic.Int64
+}
+
+// fork returns the call for a part of it that is to run on a goroutine of its own. What is recorded there goes into a
+// record of its own, so that neither side has to wait for the other, and a part that nobody waits for any more cannot
+// touch what is finished; join takes it over. Only the numbers of the attempts are common to all.
+func (c Call) fork(into *record) Call {
+	c = c.stale()
+	r := c.rec
+	if r == nil {
+		return c
+	}
+	if r.common == nil {
+		r.common = &r.own
+		r.common.numbers.Store(int64(r.number))
+		r.common.begun.Store(int64(r.number))
+	}
+	*into = record{
+		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,
+		kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
+	}
+	into.held.on = r.held.on
+	r.reserved, r.delay = 0, 0
+	c.rec = into
+	return c
+}
+
+// join takes over what a fork recorded. Its goroutine has ended.
+func (r *record) join(fork *record) {
+	r.number = or(fork.number, r.number)
+	r.reason, r.decider = fork.reason, fork.decider
+	r.working += fork.working
+	r.backoff += fork.backoff
+	r.queued += fork.queued
+	r.held.ends = append(r.held.ends, fork.held.ends...)
+	r.left()
+}
+
+// left notes that forks have run, also those that are not joined.
+func (r *record) left() {
+	if r.runs() > 0 {
+		r.kind = events.AttemptRetry
+	}
+}
+
+// next returns the kind of the next attempt.
+func (r *record) next() events.AttemptKind { return or(r.kind, events.AttemptInitial) }
+
+// upcoming returns the number that reserve would give.
+func (r *record) upcoming() int {
+	if r.reserved != 0 || r.common == nil {
+		return or(r.reserved, r.number+1)
+	}
+	return int(r.common.numbers.Load()) + 1
+}
+
+// reserve settles the number of the next attempt, so that it is known before the attempt has passed its gates.
+func (r *record) reserve() int {
+	if r.reserved == 0 {
+		r.reserved = int(r.common.numbers.Add(1))
+	}
+	return r.reserved
+}
+
+// take returns the number of the attempt that begins.
+func (r *record) take() (number int) {
+	number = r.reserve()
+	r.reserved = 0
+	return number
+}
+
+// giveBack gives a reserved number back that was not needed. If others were given after it, it stays a gap.
+func (r *record) giveBack() {
+	if n := int64(r.reserved); n != 0 && r.common.numbers.CompareAndSwap(n, n-1) {
+		r.reserved = 0
+	}
+}

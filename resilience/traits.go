@@ -1,0 +1,97 @@
+package resilience
+
+import (
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+// traits are what the rules for warnings know of a layer. The zero value has nothing to warn of.
+type traits struct {
+	limit     time.Duration  // of what is inside it; 0: none
+	retry     *Retry         // with defaults
+	repeats   bool           // it may start what is inside it more than once
+	room      bool           // what runs inside it takes a place of few
+	breaker   *breakerTraits // it is a circuit breaker
+	bus       *events.Bus    // of its state
+	durations []duration     // as they were set
+}
+
+type breakerTraits struct {
+	cooldown time.Duration
+	slow     bool // it counts slow calls, and so those that hang
+}
+
+// duration is an option, named for people.
+type duration struct {
+	field string
+	value time.Duration
+}
+
+// described is a layer that the rules for warnings know: one of this package.
+type described interface {
+	traits() traits
+}
+
+// traitsOf returns what is known of a layer. Of one of the user's that is little, but it may repeat what is inside it.
+func traitsOf(l Layer) traits {
+	if d, ok := l.(described); ok {
+		return d.traits()
+	}
+	_, gate := l.(Gate)
+	return traits{repeats: !gate}
+}
+
+func (t Timeout) traits() traits {
+	own := traits{durations: []duration{{"Timeout.After", t.After}}}
+	if t.After >= 0 {
+		own.limit = or(t.After, defaultTimeout)
+	}
+	return own
+}
+
+func (r Retry) traits() traits {
+	effective := r.withDefaults()
+	own := traits{durations: []duration{{"Retry.MaxDelay", r.MaxDelay}}}
+	if effective.MaxAttempts != 1 {
+		own.retry, own.repeats = &effective, true
+	}
+	switch b := backoffLiteral(r.Backoff).(type) {
+	case Exponential:
+		own.durations = append(own.durations, duration{"Retry.Backoff.Base", b.Base})
+	case Linear:
+		own.durations = append(own.durations, duration{"Retry.Backoff.Step", b.Step})
+	case Constant:
+		own.durations = append(own.durations, duration{"Retry.Backoff", time.Duration(b)})
+	}
+	return own
+}
+
+func (b *Breaker) traits() traits {
+	return traits{
+		breaker: &breakerTraits{cooldown: b.cfg.Cooldown},
+		bus:     b.cfg.Bus,
+		durations: []duration{{"BreakerConfig.Window", b.cfg.Window}, {"BreakerConfig.Cooldown", b.cfg.Cooldown},
+			{"BreakerConfig.MaxProbeTime", b.cfg.MaxProbeTime}},
+	}
+}
+
+func (b *Bulkhead) traits() traits {
+	return traits{room: true, bus: b.cfg.Bus, durations: []duration{{"BulkheadConfig.MaxWait", b.cfg.MaxWait}}}
+}
+
+// traits are those of the empty key's gate, told of as the Keyed's.
+func (k *Keyed) traits() traits {
+	own := traitsOf(k.rest.gate)
+	own.bus = k.cfg.Bus
+	own.durations = append(own.durations, duration{"KeyedConfig.IdleAfter", k.cfg.IdleAfter})
+	return own
+}
+
+func (c *Chaos) traits() traits {
+	return traits{durations: []duration{{"ChaosConfig.Latency", c.cfg.Latency}, {"ChaosConfig.MaxLatency", c.cfg.MaxLatency}}}
+}
+
+func (l *RateLimiter) traits() traits {
+	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
+}

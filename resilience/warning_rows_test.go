@@ -1,0 +1,137 @@
+package resilience_test
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+type layers = []resilience.Layer
+
+// warned is a row: a pipeline that has a warning, and the nearest one that has not.
+type warned struct {
+	code   string
+	at     []int // the positions of the layers that it is about
+	says   string
+	odd    func(bus *events.Bus) layers
+	normal func(bus *events.Bus) layers
+}
+
+func timeout(d time.Duration) resilience.Timeout { return resilience.Timeout{After: d} }
+
+func cooling(bus *events.Bus, cooldown time.Duration) *resilience.Breaker {
+	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Cooldown: cooldown, Bus: bus})
+}
+
+func emptyRoom(bus *events.Bus) *resilience.Bulkhead {
+	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: bus})
+}
+
+// these makes a row's function of layers that need no bus.
+func these(all ...resilience.Layer) func(*events.Bus) layers {
+	return func(*events.Bus) layers { return all }
+}
+
+// waiting is a retry whose longest first delay is d.
+func waiting(d time.Duration) resilience.Retry {
+	return resilience.Retry{Backoff: resilience.Constant(d), MaxDelay: time.Hour}
+}
+
+var warnedRows = []warned{
+	{code: events.WarningTimeoutOrder, at: []int{0, 2}, says: "2s is not shorter than 2s",
+		odd:    these(timeout(2*time.Second), resilience.Retry{MaxAttempts: 1}, timeout(2*time.Second)),
+		normal: these(timeout(2*time.Second), resilience.Retry{MaxAttempts: 1}, timeout(2*time.Second-1))},
+	{code: events.WarningTimeoutOrder, at: []int{1, 3}, // it is the shortest outside that counts
+		odd:    these(timeout(9*time.Second), timeout(2*time.Second), resilience.Retry{}, timeout(3*time.Second)),
+		normal: these(timeout(9*time.Second), timeout(-1), resilience.Retry{}, timeout(3*time.Second))},
+	{code: events.WarningTimeoutOrder, at: []int{0, 2}, says: "10s is not", // the defaults count
+		odd:    these(timeout(10*time.Second), resilience.Retry{}, timeout(0)),
+		normal: these(timeout(11*time.Second), resilience.Retry{}, timeout(0))},
+	{code: events.WarningTimeoutTwice, at: []int{0, 2},
+		odd: func(bus *events.Bus) layers {
+			return layers{timeout(2 * time.Second), cooling(bus, 0), timeout(time.Second)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{timeout(5 * time.Second), resilience.Retry{}, timeout(time.Second)}
+		}},
+	{code: events.WarningTimeoutTwice, at: []int{0, 1},
+		odd:    these(timeout(2*time.Second), timeout(time.Second)),
+		normal: these(timeout(2*time.Second), resilience.Around("mine", pass), timeout(time.Second))}, // it may repeat
+	{code: events.WarningTimeoutTwice, at: []int{0, 2},
+		odd:    these(timeout(2*time.Second), resilience.Retry{MaxAttempts: 1}, timeout(time.Second)),
+		normal: these(timeout(2*time.Second), resilience.Retry{MaxAttempts: 2}, timeout(time.Second))},
+	{code: events.WarningTotalTooShort, at: []int{0, 1, 2}, says: "1s + a delay of up to 500ms is not less than 1.5s",
+		odd:    these(timeout(1500*time.Millisecond), waiting(500*time.Millisecond), timeout(time.Second)),
+		normal: these(timeout(1500*time.Millisecond), waiting(500*time.Millisecond-1), timeout(time.Second))},
+	{code: events.WarningTotalTooShort, at: []int{0, 1, 2}, says: "up to 375ms", // the jitter counts at its longest
+		odd:    these(timeout(1375*time.Millisecond), resilience.Retry{}, timeout(time.Second)),
+		normal: these(timeout(1376*time.Millisecond), resilience.Retry{}, timeout(time.Second))},
+	{code: events.WarningTotalTooShort, at: []int{0, 1, 2},
+		odd:    these(timeout(2*time.Second), resilience.Retry{Backoff: resilience.Constant(time.Hour)}, timeout(time.Second)), // MaxDelay caps it to 30s
+		normal: these(timeout(32*time.Second), resilience.Retry{Backoff: resilience.Constant(time.Hour)}, timeout(time.Second))},
+	{code: events.WarningCooldownTooLong, at: []int{0, 1}, says: "for 20s at most, and layer 1 (db) stays open for 20.000000001s",
+		odd: func(bus *events.Bus) layers {
+			return layers{resilience.Retry{RetryRejections: true, MaxDelay: 10 * time.Second}, cooling(bus, 20*time.Second+1), timeout(0)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{resilience.Retry{RetryRejections: true, MaxDelay: 10 * time.Second}, cooling(bus, 20*time.Second), timeout(0)}
+		}},
+	{code: events.WarningCooldownTooLong, at: []int{0, 1}, // who stops on a long hint waits once
+		odd: func(bus *events.Bus) layers {
+			return layers{resilience.Retry{RetryRejections: true, MaxAttempts: resilience.Unlimited, StopOnLongHint: true}, cooling(bus, 31*time.Second), timeout(0)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{resilience.Retry{RetryRejections: true, MaxAttempts: resilience.Unlimited}, cooling(bus, 31*time.Second), timeout(0)}
+		}},
+	{code: events.WarningCooldownTooLong, at: []int{1, 2}, // the total ends the retry
+		odd: func(bus *events.Bus) layers {
+			return layers{timeout(5 * time.Second), resilience.Retry{RetryRejections: true}, cooling(bus, 6*time.Second)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{timeout(5 * time.Second), resilience.Retry{}, cooling(bus, 6*time.Second)}
+		}},
+	{code: events.WarningNestedRetry, at: []int{0, 1}, says: "(unlimited x 3)",
+		odd:    these(resilience.Retry{MaxAttempts: resilience.Unlimited}, resilience.Retry{}),
+		normal: these(resilience.Retry{}, resilience.Retry{MaxAttempts: 1})},
+	{code: events.WarningBulkheadInRetry, at: []int{0, 1},
+		odd:    func(bus *events.Bus) layers { return layers{&resilience.Retry{}, emptyRoom(bus)} },
+		normal: func(bus *events.Bus) layers { return layers{emptyRoom(bus), &resilience.Retry{}} }},
+	{code: events.WarningBulkheadInRetry, at: []int{0, 1},
+		odd: func(bus *events.Bus) layers { return layers{resilience.Retry{}, emptyRoom(bus)} },
+		normal: func(bus *events.Bus) layers { // there it is right: each attempt spends quota
+			return layers{resilience.Retry{}, resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "quota", Rate: 1, Bus: bus})}
+		}},
+	{code: events.WarningHangUnnoticed, at: []int{1},
+		odd:    func(bus *events.Bus) layers { return layers{resilience.Retry{}, cooling(bus, 0), timeout(-1)} },
+		normal: func(bus *events.Bus) layers { return layers{resilience.Retry{}, cooling(bus, 0), timeout(0)} }},
+	{code: events.WarningHangUnnoticed, at: []int{0},
+		odd:    func(bus *events.Bus) layers { return layers{cooling(bus, 0)} },
+		normal: func(bus *events.Bus) layers { return layers{timeout(0), cooling(bus, 0)} }},
+	{code: events.WarningOtherBus, at: []int{1},
+		odd:    func(bus *events.Bus) layers { return layers{timeout(0), cooling(events.NewBus(), 0)} },
+		normal: func(bus *events.Bus) layers { return layers{timeout(0), cooling(bus, 0)} }},
+	{code: events.WarningOtherBus, at: []int{0},
+		odd:    func(bus *events.Bus) layers { return layers{emptyRoom(events.NewBus())} },
+		normal: func(bus *events.Bus) layers { return layers{emptyRoom(bus)} }},
+	{code: events.WarningDuplicateName, at: []int{0}, // of shared state
+		odd:    func(bus *events.Bus) layers { emptyRoom(bus); return layers{emptyRoom(bus)} },
+		normal: func(bus *events.Bus) layers { emptyRoom(events.NewBus()); return layers{emptyRoom(bus)} }},
+	{code: events.WarningManySources, at: []int{0},
+		odd:    func(bus *events.Bus) layers { return layers{many(bus, 101)} },
+		normal: func(bus *events.Bus) layers { return layers{many(bus, 100)} }},
+}
+
+// many makes n bulkheads of one name and returns the last.
+func many(bus *events.Bus, n int) (last resilience.Layer) {
+	all := make([]resilience.Layer, n)
+	for i := range all {
+		all[i] = emptyRoom(bus)
+	}
+	runtime.KeepAlive(all) // until the last is made
+	return all[n-1]
+}
+
+func pass(ctx context.Context, next func(context.Context) error) error { return next(ctx) }
