@@ -204,9 +204,11 @@ func (k *Keyed) build(ctx context.Context, call Call, key string) (gate Gate, er
 	err = errNewPanicked
 	func() {
 		defer k.place.recoverCallback(ctx, call, "KeyedConfig.New")
-		if gate, err = k.cfg.New(key); err == nil {
-			err = usable(gate)
+		made, failed := k.cfg.New(key)
+		if failed == nil {
+			failed = usable(made) // it asks the gate, which may panic
 		}
+		gate, err = made, failed
 	}()
 	return gate, err
 }

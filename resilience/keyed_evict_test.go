@@ -226,12 +226,13 @@ func TestACallSettlesTheGateThatAdmittedIt(t *testing.T) {
 func TestAHandlerOfAnEvictionMayEndTheGoroutine(t *testing.T) {
 	for name, end := range map[string]func(){"panics": func() { panic("no") }, "exits": runtime.Goexit} {
 		bus := events.NewBus()
-		bus.KeyEvicted.Subscribe(func(context.Context, events.KeyEvicted) { end() })
+		cancel := bus.KeyEvicted.Subscribe(func(context.Context, events.KeyEvicted) { end() })
 		k := byKey(bus, roomEach, atMost(1))
 		for range 10 {
 			apart(func() { _ = k.RunKey(t.Context(), "a", succeed) })
 			apart(func() { _ = k.RunKey(t.Context(), "b", succeed) })
 		}
+		cancel()
 		visit(t, k, "c")
 		if keysOf(k) != "c" {
 			t.Errorf("%s: keys %s: one is in use for ever", name, keysOf(k))
