@@ -40,7 +40,7 @@ func TestAnIdleKeyIsForgottenWhenOthersCome(t *testing.T) {
 		time.Sleep(10*time.Minute - 1)
 		visit(t, k, "b", "c")
 		keys(t, k, "a b c")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		visit(t, k, "d")
 		keys(t, k, "b c d")
 		time.Sleep(10 * time.Minute)
@@ -113,6 +113,11 @@ func TestAKeyInUseIsNeverForgotten(t *testing.T) {
 // A breaker that is open, or was opened by hand, and a rate limiter whose burst is not full, would be another one after.
 func TestWhatMustBeRememberedIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		pressed := byKey(events.Off(), fragileEach, func(c *resilience.KeyedConfig) { c.MaxKeys, c.IdleAfter = 2, -1 })
+		_ = pressed.RunKey(t.Context(), "down", fail)
+		visit(t, pressed, "a", "b", "c", "d")
+		keys(t, pressed, "d down")
+
 		breakers := byKey(events.Off(), fragileEach, atMost(2))
 		_ = breakers.RunKey(t.Context(), "down", fail)
 		for i := range 10 {

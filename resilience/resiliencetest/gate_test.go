@@ -21,7 +21,6 @@ type room struct {
 	named     int
 	last      time.Time
 	wait      bool
-	busy      int
 	breakages // what is broken
 }
 
