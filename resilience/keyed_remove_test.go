@@ -25,7 +25,12 @@ func TestAKeyThatIsUsedWhileItWouldBeForgottenStays(t *testing.T) {
 	k = MustKeyed(KeyedConfig{Name: "k", MaxKeys: 1, IdleAfter: -1, Bus: events.Off(), New: func(key string) (Gate, error) {
 		o := &overtaken{Bulkhead: MustBulkhead(BulkheadConfig{Name: "b", Bus: events.Off()})}
 		if key == "a" {
-			o.use = func() { k.ring[0].uses.Add(1) }
+			asked := 0
+			o.use = func() {
+				if asked++; asked == 2 { // the last look before it goes
+					k.ring[0].uses.Add(1)
+				}
+			}
 		}
 		return o, nil
 	}})
