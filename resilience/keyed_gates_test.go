@@ -55,7 +55,7 @@ func TestAKeyedOfAdaptiveLimiters(t *testing.T) {
 	})
 }
 
-// BRK-16, BRK-22: what a key's breaker does in shadow mode, or because of slow calls, is told with the key, and all of it
+// BRK-04, BRK-12: what a key's breaker does in shadow mode, or because of slow calls, is told with the key, and all of it
 // is in the reading.
 func TestAKeyedOfBreakersInShadowThatCountSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAKeyedOfBreakersInShadowThatCountSlowCalls(t *testing.T) {
 	})
 }
 
-// BRK-20: a breaker that is disabled by hand stays so, and shows.
+// BRK-11: a breaker that is disabled by hand stays so, and shows.
 func TestADisabledBreakerOfAKeyedIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := events.NewBus()
