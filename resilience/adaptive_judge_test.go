@@ -68,22 +68,39 @@ func TestAdaptiveLimiterKnowsTheSignsOfLoad(t *testing.T) {
 	}
 }
 
-// LIM-08, PIPE-27: the latency of a value that is held is what the call took to return.
+// LIM-08, PIPE-27: the latency of a value that is held is what the call took to return, also where each key has a limiter.
 func TestAdaptiveLimiterMeasuresHeldValuesUntilTheCallReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
-		release := func(error) {}
-		p := MustPipeline(PipelineConfig[int]{Name: "p", Layers: []Layer{a}, Bus: events.Off(),
-			Hold: func(v int, r func(error)) int { release = r; return v }})
-		for range 3 * minSampled {
-			if _, err := p.Do(t.Context(), func(context.Context) (int, error) { time.Sleep(10 * time.Millisecond); return 1, nil }); err != nil {
-				t.Fatal(err)
+	keyed := func(of func() Gate) Gate {
+		return MustKeyed(KeyedConfig{Name: "k", Bus: events.Off(), New: func(key string) (Gate, error) {
+			if key == "" {
+				return MustBulkhead(BulkheadConfig{Name: "rest", Bus: events.Off()}), nil
 			}
-			time.Sleep(time.Second) // its reader takes its time
-			release(nil)
-		}
-		if base := time.Duration(a.machine.base); base != 10*time.Millisecond {
-			t.Errorf("a call without a queue takes %v", base)
-		}
-	})
+			return of(), nil
+		}})
+	}
+	for what, of := range map[string]func(*AdaptiveLimiter) Gate{
+		"alone":   func(a *AdaptiveLimiter) Gate { return a },
+		"by key":  func(a *AdaptiveLimiter) Gate { return keyed(func() Gate { return a }) },
+		"in both": func(a *AdaptiveLimiter) Gate { return keyed(func() Gate { return keyed(func() Gate { return a }) }) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
+			release := func(error) {}
+			p := MustPipeline(PipelineConfig[int]{Name: "p", Layers: []Layer{of(a)}, Bus: events.Off(),
+				Hold: func(v int, r func(error)) int { release = r; return v }})
+			for range 3 * minSampled {
+				if _, err := p.DoKey(t.Context(), "key", func(context.Context) (int, error) { time.Sleep(10 * time.Millisecond); return 1, nil }); err != nil {
+					t.Fatal(err)
+				}
+				if a.Snapshot().Usage != 1 {
+					t.Fatalf("%s: %+v while its value is held", what, a.Snapshot())
+				}
+				time.Sleep(time.Second) // its reader takes its time
+				release(nil)
+			}
+			if base := time.Duration(a.machine.base); base != 10*time.Millisecond || a.Snapshot().Usage != 0 {
+				t.Errorf("%s: a call without a queue takes %v; %+v", what, base, a.Snapshot())
+			}
+		})
+	}
 }

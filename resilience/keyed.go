@@ -46,9 +46,10 @@ const (
 // Calls without a key, and those of new keys while there is no room, share one gate, which is never forgotten. A key is
 // forgotten when it has been idle for IdleAfter, or to make room for another. That happens when a new key comes, so idle
 // ones may stay for longer; which key makes room is no exact order, but not one used of late. Never forgotten is a key
-// with a call under way or in a queue, nor what must be remembered: a breaker that is open, or held open or off by hand,
-// and a rate limiter whose burst is not full again. When all are like that, or 256 of them in a row, there is no room:
-// new keys share the gate of calls without a key, and a ConfigWarning tells it once.
+// with a call under way or in a queue, nor what must be remembered: a breaker that is open, or held open or off by hand, a
+// rate limiter whose burst is not full again, and what was given another rate or limit by hand. What an adaptive limiter has
+// found is forgotten with its key. When all keys must stay, or 256 of them in a row, there is no room: new keys share the
+// gate of calls without a key, and a ConfigWarning tells it once.
 //
 // In telemetry its gates are one: they add up under the layer's name. Their events have the key in Meta.Key, and for each
 // key a sequence of its own.

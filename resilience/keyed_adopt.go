@@ -50,14 +50,20 @@ func (b *Breaker) remembers() bool {
 	return false
 }
 
-// remembers: a new limiter would have a full burst.
-func (l *RateLimiter) remembers() bool { return l.Snapshot().Usage > 0 }
+// remembers: a new limiter would have a full burst, and the rate that New gives.
+func (l *RateLimiter) remembers() bool {
+	r := l.rating.Load()
+	return r.rate != l.cfg.Rate || r.per != l.cfg.Per || r.burst != l.cfg.Burst || l.Snapshot().Usage > 0
+}
+
+// remembers: a new bulkhead would have the limit that New gives.
+func (b *Bulkhead) remembers() bool { return b.permits.max.Load() != int64(b.cfg.MaxConcurrent) }
 
 var (
 	errNilGate               = errors.New("KeyedConfig.New returned nil")
 	errSharedGate            = errors.New("KeyedConfig.New returned a gate that is another key's")
 	_, _, _, _               = adoptable(&Breaker{}), adoptable(&Bulkhead{}), adoptable(&RateLimiter{}), adoptable(&AdaptiveLimiter{})
-	_, _          rememberer = &Breaker{}, &RateLimiter{}
+	_, _, _       rememberer = &Breaker{}, &RateLimiter{}, &Bulkhead{}
 )
 
 // usable refuses what cannot be a key's gate.

@@ -29,7 +29,7 @@ func (k *Keyed) Admit(ctx context.Context, call Call) (Permit, error) {
 	if err != nil {
 		return Permit{keyed: &keyedEntry{key: strings.Clone(key)}}, err
 	}
-	return e.admit(ctx, call)
+	return e.admit(ctx, call.stale()) // New may have taken its time
 }
 
 // Settle implements [Gate]: the gate that admitted the call learns how it ended, also when its key has another by now.

@@ -36,10 +36,10 @@ func (k *Keyed) living() ([]*keyedEntry, pastReading) {
 }
 
 // breakers reads all of them as one. How many are in each state, calls and times add up; of the rest the greatest is
-// told, and of the states the one that lets the fewest calls through.
+// told, and of the states the one that lets the fewest calls through. Shadow is what all are.
 func (k *Keyed) breakers() events.BreakerReading {
 	entries, past := k.living()
-	sum := events.BreakerReading{Spent: past, State: events.StateClosed}
+	sum := events.BreakerReading{Spent: past, State: events.StateDisabled, Shadow: true}
 	for _, e := range append(entries, k.rest) {
 		b, ok := e.gate.(breakerReader)
 		if !ok {
@@ -55,9 +55,13 @@ func (k *Keyed) breakers() events.BreakerReading {
 		}
 		sum.Calls += r.Calls
 		sum.Failures += r.Failures
+		sum.SlowCalls += r.SlowCalls
 		sum.Seq = max(sum.Seq, r.Seq)
 		sum.FailureRatio = max(sum.FailureRatio, r.FailureRatio)
 		sum.Limit = max(sum.Limit, r.Limit)
+		sum.SlowRatio = max(sum.SlowRatio, r.SlowRatio)
+		sum.SlowLimit = max(sum.SlowLimit, r.SlowLimit)
+		sum.Shadow = sum.Shadow && r.Shadow
 		sum.Cooldown = max(sum.Cooldown, r.Cooldown)
 		sum.Since = later(sum.Since, r.Since)
 		sum.NextProbe = later(sum.NextProbe, r.NextProbe)
@@ -68,12 +72,14 @@ func (k *Keyed) breakers() events.BreakerReading {
 func strictness(s events.State) int {
 	switch s {
 	case events.StateForcedOpen:
-		return 3
+		return 4
 	case events.StateOpen:
-		return 2
+		return 3
 	case events.StateHalfOpen:
+		return 2
+	case events.StateClosed:
 		return 1
-	case events.StateClosed, events.StateDisabled:
+	case events.StateDisabled:
 	}
 	return 0
 }

@@ -59,6 +59,20 @@ var kitGates = map[string]struct {
 		},
 		resiliencetest.GateOptions{},
 	},
+	"an adaptive limiter": {
+		func() resilience.Gate { return adaptiveFor(3) },
+		resiliencetest.GateOptions{Concurrent: 3},
+	},
+	"an adaptive limiter for each key": {
+		func() resilience.Gate {
+			return byKey(events.Off(), func(string) (resilience.Gate, error) { return adaptiveFor(3), nil }, nil)
+		},
+		resiliencetest.GateOptions{Concurrent: 3},
+	},
+	"a breaker that counts slow calls": {
+		func() resilience.Gate { return slowCallOn(events.Off()) },
+		resiliencetest.GateOptions{},
+	},
 	"a bulkhead for each key": {
 		func() resilience.Gate { return byKey(events.Off(), roomEach, nil) },
 		resiliencetest.GateOptions{Concurrent: 1},
@@ -79,6 +93,10 @@ var kitGates = map[string]struct {
 	},
 }
 
+func adaptiveFor(calls int) resilience.Gate {
+	return resilience.MustAdaptiveLimiter(resilience.AdaptiveLimiterConfig{Name: "adaptive", Initial: calls, Min: calls, Max: calls, Bus: events.Off()})
+}
+
 // PITFALL 22, 24, 25, 27; PIPE-13, PIPE-20, PIPE-26, LIM-03, LIM-04, LIM-05
 func TestOurGatesKeepWhatEveryGateMust(t *testing.T) {
 	for name, gate := range kitGates {
@@ -94,6 +112,8 @@ func hasRoom(gate resilience.Gate) resilience.Layer {
 	switch gate.(type) {
 	case *resilience.Bulkhead:
 		return roomFor(100)
+	case *resilience.AdaptiveLimiter:
+		return adaptiveFor(100)
 	case *resilience.Breaker:
 		return breakerOn(events.Off(), 1)
 	case *resilience.Keyed:
@@ -108,7 +128,17 @@ func TestOurLayersKeepWhatEveryLayerMust(t *testing.T) {
 		"a retry":    func() resilience.Layer { return resilience.Retry{MaxAttempts: 1} },
 		"a timeout":  func() resilience.Layer { return resilience.Timeout{After: 24 * time.Hour} },
 		"no timeout": func() resilience.Layer { return resilience.Timeout{After: -1} },
-		"a hedge":    func() resilience.Layer { return resilience.Hedge{MaxAttempts: 1} },
+		"no hedge":   func() resilience.Layer { return resilience.Hedge{MaxAttempts: 1} },
+		"a hedge": func() resilience.Layer {
+			return resilience.Hedge{Delay: 24 * time.Hour, If: func(error) bool { return false }}
+		},
+		"a fallback that declines": func() resilience.Layer {
+			return resilience.Fallback[*reply]{To: func(_ context.Context, r *reply, err error) (*reply, error) { return r, err }}
+		},
+		"a fallback of no failure": func() resilience.Layer {
+			return resilience.Fallback[*reply]{If: func(error) bool { return false }, To: func(context.Context, *reply, error) (*reply, error) { return nil, nil }}
+		},
+		"a singleflight": func() resilience.Layer { return resilience.MustSingleflight(resilience.SingleflightConfig{}) },
 		"a timeout that abandons": func() resilience.Layer {
 			return resilience.Timeout{After: 24 * time.Hour, Abandon: true}
 		},
