@@ -9,12 +9,13 @@ import (
 )
 
 // Backend-friendly write: a document store that is in trouble needs air more than we need our writes. The breaker stands
-// outside the retry and judges whole calls: a blip that a second attempt mends is no failure and opens nothing, but once
-// two writes have failed with all their attempts nothing is sent until the cooldown has passed, and nobody waits for its
-// end with a write in hand. Until then two times three attempts get through, and a probe is a whole call, too.
+// outside the retry and judges whole calls: a blip that another attempt mends is no failure and opens nothing, but once
+// two writes have failed with all their attempts no write begins until the cooldown has passed, and none waits for its
+// end. Until then two times three attempts get through, and a probe is a whole call, too.
 //
 // Not for a dependency that many processes call: there the attempts before it opens, three times as many as inside the
-// retry, are the burden. Then put the breaker inside, or share a RetryBudget.
+// retry, are the burden, and writes that had begun by then still make all of theirs. Then put the breaker inside, or share
+// a RetryBudget.
 func Example_backendFriendlyWrite() {
 	ctx := context.Background()
 	breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "documents", ConsecutiveFailures: 2})

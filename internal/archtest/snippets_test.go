@@ -12,15 +12,15 @@ import (
 )
 
 var (
-	snippet   = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	snippet   = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 	storyLink = regexp.MustCompile(`\]\((?:\.\./)*(examples/[\w/]+\.go)\)`)
 )
 
 // Go snippets of the README and the guides are taken from what compiles and runs: the same lines stand, one after the
-// other, in a file under examples. Where the text before a snippet links to a file there, they stand in that one.
-// Decisions are history and are left alone.
+// other, in a file under examples. Where the text before a snippet links to a file there, they stand in that one, and so
+// does what is printed below, as a comment. Decisions are history and are left alone.
 func TestSnippetsAreCompiled(t *testing.T) {
-	compiled := map[string]string{}
+	compiled, printed := map[string]string{}, map[string]string{}
 	for _, file := range goFiles(t, "examples", true) {
 		name, err := filepath.Rel(root, file)
 		if err != nil {
@@ -28,27 +28,43 @@ func TestSnippetsAreCompiled(t *testing.T) {
 		}
 		name = filepath.ToSlash(name)
 		compiled[name] = plain(read(t, name))
+		printed[name] = strings.ReplaceAll(compiled[name], "\n// ", "\n")
 	}
 	for _, page := range guides(t) {
-		text, from := read(t, page), 0
+		text, from, story := read(t, page), 0, ""
 		for _, at := range snippet.FindAllStringSubmatchIndex(text, -1) {
-			lines := plain(text[at[2]:at[3]])
+			language, block := text[at[2]:at[3]], text[at[4]:at[5]]
 			links := storyLink.FindAllStringSubmatch(text[from:at[0]], -1)
 			from = at[1]
-			place, found := "any file under examples", false
-			if len(links) > 0 {
-				place = links[len(links)-1][1]
-				found = strings.Contains(compiled[place], lines)
-			} else {
-				for _, source := range compiled {
-					found = found || strings.Contains(source, lines)
-				}
+			switch {
+			case len(links) > 0:
+				story = links[len(links)-1][1]
+			case language == "go":
+				story = ""
 			}
-			if !found {
-				t.Errorf("%s has a snippet whose lines are not in %s: copy them from there, or write the story first\n%s", page, place, text[at[2]:at[3]])
+			switch {
+			case language == "go" && !stands(compiled, story, block):
+				t.Errorf("%s has a snippet whose lines are not in %s: copy them from there, or write the story first\n%s",
+					page, or(story, "any file under examples"), block)
+			case language == "" && story != "" && !stands(printed, story, block):
+				t.Errorf("%s says that %s prints what its // Output does not: copy it from there\n%s", page, story, block)
 			}
 		}
 	}
+}
+
+// stands tells whether the lines of a block stand in a file, or, without a name, in any.
+func stands(sources map[string]string, name, block string) bool {
+	lines := plain(block)
+	if name != "" {
+		return strings.Contains(sources[name], lines)
+	}
+	for _, source := range sources {
+		if strings.Contains(source, lines) {
+			return true
+		}
+	}
+	return false
 }
 
 // A story without an output is compiled and never run.
