@@ -10,8 +10,8 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// PipelineConfig configures a [Pipeline]. Changing it, or its slice of layers, after the pipeline was built changes
-// nothing.
+// PipelineConfig configures a [Pipeline] of operations that return a T; of those that return an error only ([Pipeline.Run])
+// T may be struct{}. Changing it, or its slice of layers, after the pipeline was built changes nothing.
 type PipelineConfig[T any] struct {
 	// Name tells the pipeline apart in telemetry, where it becomes a label. It is required.
 	Name string
