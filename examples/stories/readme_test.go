@@ -52,10 +52,19 @@ func TestReadmeReadsAUser(t *testing.T) {
 		if err != nil || user.Name != "Ada" || repo.calls != 2 || db.State() != events.StateClosed {
 			t.Errorf("%v, %v after %d calls, the breaker is %v", user, err, repo.calls, db.State())
 		}
-		if w := users.Warnings(); len(w) > 0 {
-			t.Errorf("%+v", w)
-		}
 	})
+}
+
+func TestGuideOnWarningsInsistsOnNone(t *testing.T) {
+	bus := events.NewBus()
+	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "users-db", Bus: bus})
+	users := resilience.MustPipeline(resilience.PipelineConfig[*User]{
+		Name: "users.find", Layers: []resilience.Layer{resilience.Retry{}, db, resilience.Timeout{}}, Bus: bus,
+	})
+
+	if w := users.Warnings(); len(w) > 0 {
+		t.Errorf("%+v", w)
+	}
 }
 
 func TestReadmeMakesAClientResilient(t *testing.T) {
