@@ -20,8 +20,9 @@ type AdaptiveLimiterConfig struct {
 	Max int
 	// OverloadIf tells which failures say that the dependency has too much to do, so that fewer calls must run. Nil means
 	// timeouts, the statuses 429 and 503 (of errors with a method HTTPStatusCode or StatusCode() int), and gRPC's
-	// RESOURCE_EXHAUSTED and UNAVAILABLE (of errors with gRPC's GRPCStatus method). It is asked about some of the calls, those
-	// that are measured, concurrently.
+	// RESOURCE_EXHAUSTED and UNAVAILABLE (of errors with gRPC's GRPCStatus method). It then decides about timeouts, too, and
+	// one that it accepts counts as turned away, which lowers the limit less than a timeout by itself. It is asked about
+	// some of the calls, those that are measured, concurrently.
 	OverloadIf func(error) bool
 	// Bus is where the limiter is listed and its limits are published. Nil means events.Default().
 	Bus *events.Bus

@@ -170,7 +170,7 @@ func (b *Breaker) String() string {
 }
 
 // Run calls op if the breaker lets it: the breaker alone, without a pipeline. The error is op's, a *BreakerOpenError,
-// or a *CanceledError when ctx has ended.
+// or a *CanceledError when ctx has ended. An operation with a result wants a [Pipeline] or, now and then, [Do].
 func (b *Breaker) Run(ctx context.Context, op func(ctx context.Context) error) error {
 	return runAlone(ctx, b, b.place(), op)
 }

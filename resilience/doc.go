@@ -14,15 +14,27 @@
 //	})
 //	user, err := users.Do(ctx, fetchUser)
 //
+// # The order of layers
+//
+// What stands outside a [Retry] sees whole calls, what stands inside it sees each attempt. Who does not know better takes,
+// the outermost first,
+//
+//	[Singleflight] [Fallback] Bulkhead, Timeout (the call), Retry, RateLimiter or AdaptiveLimiter, Breaker, Timeout (the attempt)
+//
+// and leaves out what the call does not need. docs/recipes.md says why, and has twelve compositions for other needs. Some
+// orders that hardly do what was meant tell so: see [Pipeline.Warnings].
+//
 // # Who asks what about a failure
 //
 //	PipelineConfig.Classify  what is a failure at all? Asked once an attempt, before everything else. It can make a value a failure, and an error none.
 //	Retry.If                 may it be repeated? Nil: PipelineConfig.RetryIf, else every failure.
+//	Hedge.If                 may another run answer instead? Nil: PipelineConfig.RetryIf, else every failure.
 //	BreakerConfig.FailureIf  is it the dependency's fault? Nil: PipelineConfig.FailureIf, else every failure.
 //	Fallback.If              would another answer do? Nil: every failure.
+//	AdaptiveLimiterConfig.OverloadIf  has it too much to do? Nil: timeouts, and the statuses that say so.
 //
-// None of the last three is asked about the caller's cancellation or a panic, and of a rejection by one of our own layers
-// only Fallback.If is. They are different questions: a mutation that timed out must not be repeated, and is the
+// None of those after Classify is asked about the caller's cancellation or a panic, and of a rejection by one of our own
+// layers only Fallback.If is. They are different questions: a mutation that timed out must not be repeated, and is the
 // dependency's fault all the same.
 //
 // # State

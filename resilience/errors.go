@@ -85,8 +85,8 @@ func (e *BreakerOpenError) refusal() refusal {
 
 // LimitedError is the refusal of a bulkhead, a rate limiter, or of a gate of one's own made with [Reject].
 type LimitedError struct {
-	Layer  string // the layer's name
-	Reason events.Reason
+	Layer  string        // the layer's name
+	Reason events.Reason // such as full, queue_timeout, shed, rate
 	After  time.Duration // when it is worth coming back; 0: not known
 	Err    error         // what a gate of one's own said; nil otherwise
 }

@@ -32,7 +32,8 @@ import (
 type Hedge struct {
 	// Name tells the layer apart in telemetry; empty means "hedge".
 	Name string
-	// MaxAttempts is how many runs there may be, the first included. Zero means 2, 1 means no hedge.
+	// MaxAttempts is how many runs there may be, the first included. Zero means 2, 1 means no hedge. With a Retry inside or
+	// outside the two numbers multiply.
 	MaxAttempts int
 	// Delay is how long the first run is given before the second starts. The n-th hedge is due n delays after the first
 	// run was started. Zero means 1 s.

@@ -10,12 +10,13 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// PipelineConfig configures a [Pipeline]. Changing it, or its slice of layers, after the pipeline was built changes
-// nothing.
+// PipelineConfig configures a [Pipeline] of operations that return a T; of those that return an error only ([Pipeline.Run])
+// T may be struct{}. Changing it, or its slice of layers, after the pipeline was built changes nothing.
 type PipelineConfig[T any] struct {
 	// Name tells the pipeline apart in telemetry, where it becomes a label. It is required.
 	Name string
-	// Layers, the outermost first. None: the operation runs once, and its errors and events are those of a pipeline.
+	// Layers, the outermost first. None: the operation runs once, and its errors and events are those of a pipeline. Layers
+	// of one name get their position added to it, counted from 0 (timeout_0, timeout_3), so that telemetry tells them apart.
 	Layers []Layer
 	// Classify judges what the operation returned, once, for all layers and for telemetry: nil leaves it as it is (an
 	// error is a failure, a value a success), an error is the failure they see, and NoFailure makes an error a success.

@@ -34,8 +34,9 @@ type Registered struct {
 // NewRegistry makes an empty registry.
 func NewRegistry() *Registry { return new(Registry) }
 
-// Register adds all of them, or none if one is refused: by a *ConfigError if there is another of its name and type, pipelines
-// of all result types being of one type. A breaker and a bulkhead, or a pipeline, may have the same name.
+// Register adds all of them, or none if one is refused: by a *ConfigError if there is one of its name and type already,
+// be it this very one, pipelines of all result types being of one type. A breaker and a bulkhead, or a pipeline, may have
+// the same name.
 func (r *Registry) Register(all ...Named) error {
 	c := checks{typ: "Registry"}
 	var added []Registered

@@ -18,6 +18,10 @@ const KeepDelay time.Duration = -1
 // Retry is a layer that runs what is inside it again when it fails. Its zero value makes three attempts in all with
 // exponential backoff and jitter. It keeps nothing between calls.
 //
+// When no attempt is left, the caller gets what the last one returned, as it was: there is no error of the retry's own,
+// and [events.RetryStopped] tells why it stopped. There is no limit of its own on the time either: put a [Timeout] outside.
+// The retry stops ahead of that limit if the next delay would reach it, and then, too, the last failure is the error.
+//
 // A failure does not prove that the operation had no effect: retry what may safely run twice, or see [IsNotProcessed].
 type Retry struct {
 	// Name tells the layer apart in telemetry; empty means "retry".
@@ -39,7 +43,8 @@ type Retry struct {
 	// OnRetry is called before each wait, with the final delay. Returning false ends the retry with the last outcome.
 	OnRetry func(ctx context.Context, failed FailedAttempt) bool
 	// RetryRejections also retries when a circuit breaker further in refuses, after what is left of its cooldown. A
-	// turn that is refused counts toward MaxAttempts. Refusals by limiters are never retried.
+	// turn that is refused counts toward MaxAttempts. Refusals by limiters are never retried. Without a breaker inside the
+	// retry it does nothing.
 	RetryRejections bool
 	// StopOnLongHint ends the retry when the peer asks for a longer wait than MaxDelay, instead of retrying earlier
 	// than it asked.

@@ -15,9 +15,11 @@ type RetryBudgetConfig struct {
 	// Name tells the budget apart in telemetry, where it becomes a label. It is required.
 	Name string
 	// Tokens is what a feedback budget holds at most, and at first. A failed attempt takes 1, down to 0; extra attempts are
-	// allowed while more than half are there, so that below 3 the first failure denies them. Zero means 100.
+	// allowed while more than half are there, so that about half of Tokens may start one after another
+	// ([RetryBudget.Available]), and below 3 the first failure denies them. Zero means 100.
 	Tokens int
-	// Ratio is what a success gives back: in the long run that many extra attempts a success. It is finite and at least
+	// Ratio is what a success gives back: in the long run that many extra attempts a success. 0.1 is one for ten
+	// successes; 1 or more is hardly a limit. It is finite and at least
 	// 0.001, and is rounded to thousandths. Zero means 0.1.
 	Ratio float64
 	// Allowance is how many extra attempts may start in each Window. Nothing is carried over.

@@ -28,6 +28,8 @@ type SingleflightConfig struct {
 // Outermost, where it belongs, the callers share one permit, one budget and one sequence of retries. A Timeout outside is
 // each caller's own.
 //
+// Calls without a key are not joined: use DoKey. No caller's deadline limits the flight, only a Timeout inside it does.
+//
 // The run has the values of the leader's context, its key and its execution in the events; it has neither its
 // cancellation nor its deadline. A caller whose context ends leaves, and the flight goes on for the others; when the
 // last has left it is cancelled, with the cause of that one's context, and the next call starts another. A panic reaches

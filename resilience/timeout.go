@@ -12,7 +12,8 @@ import (
 // call, inside it each attempt. It is cooperative: the call returns when the operation does, unless Abandon is set. It
 // keeps nothing between calls.
 type Timeout struct {
-	// Name tells the layer apart in telemetry; empty means "timeout".
+	// Name tells the layer apart in telemetry and in errors; empty means "timeout". Give two in one pipeline their names, such
+	// as "total" and "attempt": else they are told apart by their position (see PipelineConfig.Layers).
 	Name string
 	// After is the limit. Zero means 10 s; negative switches the layer off.
 	After time.Duration

@@ -85,11 +85,12 @@ func Example_slogInMain() {
 		}
 		return a
 	}})
-	defer slogres.MustAttach(events.Default(), slogres.Config{Handler: handler})()
+	bus := events.NewBus() // of this story alone, since its log is compared; in a service events.Default()
+	defer slogres.MustAttach(bus, slogres.Config{Handler: handler})()
 
-	breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "news-api", ConsecutiveFailures: 2})
+	breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "news-api", ConsecutiveFailures: 2, Bus: bus})
 	news := resilience.MustPipeline(resilience.PipelineConfig[string]{
-		Name: "news.get", Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay}, breaker, resilience.Timeout{}},
+		Name: "news.get", Bus: bus, Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay}, breaker, resilience.Timeout{}},
 	})
 	_, _ = news.Do(ctx, (&remote{down: 1}).get) // healed
 	_, _ = news.Do(ctx, (&remote{down: always}).get)

@@ -11,6 +11,9 @@ import (
 // Several criticalities, one breaker: checkout, search and the nightly export use the same database. Each has the
 // patience and the share of the connections that it deserves, but they agree on whether the database is ill: whoever
 // sees it protects all.
+//
+// Not for dependencies that fail apart, such as shards or regions, which want a breaker each. Not where the failures of the
+// one are of its own making, such as queries that are too big: FailureIf leaves them out, or they refuse the others.
 func Example_criticalitiesSharingOneBreaker() {
 	ctx := context.Background()
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "shop-db", ConsecutiveFailures: 5})

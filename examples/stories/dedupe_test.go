@@ -13,6 +13,9 @@ import (
 // Burst dedupe: a cache entry expires and a hundred requests want to fill it at the same moment. They share one call,
 // and with it one permit, one sequence of retries and one answer, because the layer that joins them is outermost. Even
 // the request that led may give up: it leaves alone, and the call goes on for the others.
+//
+// Not for writes, whose callers each want their own. It is no cache either: who comes when the answer is there asks
+// again. All get the same value: who changes it changes it for the others.
 func Example_burstDedupe() {
 	bus := events.NewBus()
 	var here atomic.Int64

@@ -12,7 +12,11 @@ import (
 
 // Conservative mutation: money is moved, which must not happen twice, and the peer knows no idempotency key. Only what
 // surely never arrived is repeated: a connection that could not be made is, one that broke in the middle is not. The
-// predicate is the retry's alone: as the pipeline's If it would also hide every other failure from the breaker.
+// predicate is the retry's alone: what must not be repeated is the dependency's failure all the same, and the breaker
+// counts it.
+//
+// Not needed where the peer knows an idempotency key, or the write may be made twice: there IsTransient repeats more. And
+// it is no proof of anything in the operation itself: one that calls two services may have done the first half.
 func Example_conservativeMutation() {
 	ctx := context.Background()
 	bank := resilience.MustBreaker(resilience.BreakerConfig{Name: "bank"})

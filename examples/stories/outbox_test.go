@@ -14,6 +14,10 @@ var errMalformed = errors.New("malformed message")
 // Outbox delivery: messages wait in a table and must arrive, however long it takes. Many attempts, delays that grow up
 // to a cap, the peer's own wish when to come back, and an error that no attempt can mend ends it: such a message goes
 // to the dead letters.
+//
+// Not inside a request: a caller is gone long before the twentieth attempt. Not without an idempotent receiver either: a
+// message whose confirmation was lost is delivered again. Where a message must outlive the process, the table is what
+// repeats, and MaxAttempts is for one turn of it.
 func Example_outboxDelivery() {
 	ctx := context.Background()
 	deliver := resilience.MustPipeline(resilience.PipelineConfig[struct{}]{

@@ -6,34 +6,40 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+	"time"
 
-	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
 )
 
 // Mapping-only pass-through: the dependency is in the same process, so nothing is repeated and nothing refused, but the
 // handler answers in the same terms as everywhere: the kind of an error is the status.
+//
+// Not for a call that leaves the process: it wants a timeout at least.
 func Example_mappingOnlyPassThrough() {
 	local := resilience.PassThrough[string]()
-	handle := func(ctx context.Context, failure error) {
-		_, err := local.Do(ctx, func(context.Context) (string, error) { return "", failure })
+	handle := func(ctx context.Context, op resilience.Operation[string]) {
+		_, err := local.Do(ctx, op)
 		kind := resilience.KindOf(err)
 		fmt.Println(kind.HTTPStatus(), kind, "worth repeating:", kind.Transient())
 	}
-
-	gone, leave := context.WithCancel(context.Background())
-	leave()
-	handle(gone, nil)
-	for _, failure := range []error{
-		nil,
-		&resilience.LimitedError{Layer: "accounts", Reason: events.ReasonFull}, // a pipeline further in was full
-		fmt.Errorf("reading users: %w", syscall.ECONNREFUSED),
-		fmt.Errorf("reading users: %w", context.DeadlineExceeded), // the dependency's: ours would be marked
-		io.ErrUnexpectedEOF,
-		errors.New("no such column"),
-	} {
-		handle(context.Background(), failure)
+	fails := func(err error) resilience.Operation[string] {
+		return func(context.Context) (string, error) { return "", err }
 	}
+	ctx := context.Background()
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	quota := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "reports-quota", Rate: 1, Per: time.Hour})
+	limited := func(ctx context.Context) (string, error) {
+		return resilience.Do(ctx, (&remote{}).get, quota) // a layer further in refuses the second one
+	}
+
+	handle(gone, (&remote{}).get)
+	handle(ctx, limited)
+	handle(ctx, limited)
+	handle(ctx, fails(fmt.Errorf("reading users: %w", syscall.ECONNREFUSED)))
+	handle(ctx, fails(fmt.Errorf("reading users: %w", context.DeadlineExceeded))) // the dependency's: ours would be marked
+	handle(ctx, fails(io.ErrUnexpectedEOF))
+	handle(ctx, fails(errors.New("no such column")))
 	// Output:
 	// 499 canceled worth repeating: false
 	// 200 ok worth repeating: false
@@ -42,33 +48,4 @@ func Example_mappingOnlyPassThrough() {
 	// 503 unavailable worth repeating: true
 	// 503 unavailable worth repeating: true
 	// 500 unhandled worth repeating: false
-}
-
-// Bypass: a client library is resilient by default, and a caller that already retries further out asks it not to be.
-// The library takes a pipeline a call; nil means its own. An operator switches a single layer off by its value.
-func Example_bypass() {
-	ctx := context.Background()
-	own := resilience.MustPipeline(resilience.PipelineConfig[string]{
-		Name: "client.get",
-		Layers: []resilience.Layer{
-			resilience.Timeout{After: -1},                                 // off
-			resilience.Retry{MaxAttempts: 3, Backoff: resilience.NoDelay}, // MaxAttempts 1 would switch it off
-		},
-	})
-	get := func(service *remote, p *resilience.Pipeline[string]) (string, error) {
-		if p == nil {
-			p = own
-		}
-		return p.Do(ctx, service.get)
-	}
-
-	flaky := &remote{down: 2}
-	fmt.Println(get(flaky, nil))
-	flaky = &remote{down: 2}
-	fmt.Println(get(flaky, resilience.PassThrough[string]()))
-	fmt.Println(flaky.calls, "call")
-	// Output:
-	// pong <nil>
-	//  no answer
-	// 1 call
 }

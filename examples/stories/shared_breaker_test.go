@@ -13,34 +13,6 @@ type user struct{ Name string }
 
 type invoice struct{ Cents int }
 
-// Users are read from a database that sometimes drops a connection. The pipeline is built once, when the service
-// starts; each request runs its operation through it.
-func Example_sharedBreaker() {
-	db := resilience.MustBreaker(resilience.BreakerConfig{
-		Name: "payments-db", FailureRatio: 0.5, MinCalls: 20, Cooldown: 5 * time.Second,
-	})
-	users := resilience.MustPipeline(resilience.PipelineConfig[*user]{
-		Name: "users.get",
-		Layers: []resilience.Layer{ // outermost first
-			resilience.Timeout{After: 2 * time.Second}, // the whole call
-			resilience.Retry{MaxAttempts: 3, Backoff: resilience.NoDelay},
-			db, // shared: the pointer is the state
-			resilience.Timeout{After: 500 * time.Millisecond}, // each attempt
-		},
-	})
-
-	// in a request handler:
-	u, err := users.Do(context.Background(), func(ctx context.Context) (*user, error) {
-		if resilience.AttemptNumber(ctx) == 1 {
-			return nil, errors.New("connection reset")
-		}
-		return &user{"Ada"}, nil
-	})
-
-	fmt.Println(u.Name, err, db.State())
-	// Output: Ada <nil> closed
-}
-
 // Users and invoices live in the same database. The two pipelines have different result types and share one breaker, so
 // that the failures that one sees protect the other.
 func Example_sharedBreakerOfTwoResultTypes() {

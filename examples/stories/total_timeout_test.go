@@ -10,7 +10,9 @@ import (
 )
 
 // Total against per-attempt timeout. A replica hangs now and then; asked again, another one answers. A timeout inside the
-// retry ends the attempt that hangs, and the next one succeeds.
+// retry ends the attempt that hangs, and the next one succeeds; the total alone would have waited for the one that hangs.
+//
+// Not for work that one attempt cannot end within the limit and that starts anew each time: then the retry only wastes.
 func Example_attemptTimeout() {
 	ctx := context.Background()
 
@@ -30,7 +32,8 @@ func Example_attemptTimeout() {
 }
 
 // All replicas hang. The timeout outside the retry ends the call, whatever attempts are left. The error tells which
-// layer decided, and a timeout of ours is told from the caller's own deadline by its kind.
+// layer decided, and a timeout of ours is told from the caller's own deadline by its kind. Without the total a call may
+// take as long as all attempts and delays together.
 func Example_totalTimeout() {
 	ctx := context.Background()
 
