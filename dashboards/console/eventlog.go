@@ -143,31 +143,3 @@ func newRecord(e events.Event, severity events.Severity) *record {
 	r.Details = details(events.Fields(e))
 	return r
 }
-
-// details tells the fields that have no column of their own, in a line.
-func details(fields []events.Field) string {
-	var b strings.Builder
-	seen := map[string]bool{events.KeyEventName: true, events.KeyPipelineName: true}
-	for _, f := range fields {
-		switch own := !seen[f.Key]; {
-		case f.Key == events.KeyLayerName || f.Key == events.KeyLayerType:
-			seen[f.Key] = true // the second of that name is another layer's: the one that decided
-			if own {
-				continue
-			}
-		case !own:
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		key := strings.TrimPrefix(strings.TrimPrefix(f.Key, "resilience."), "circuit_breaker.")
-		switch v := f.Value.(type) {
-		case float64:
-			fmt.Fprintf(&b, "%s=%.4g", key, v)
-		default:
-			fmt.Fprintf(&b, "%s=%v", key, v)
-		}
-	}
-	return b.String()
-}

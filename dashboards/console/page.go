@@ -103,7 +103,7 @@ func secondsText(v float64) string {
 		return strconv.FormatFloat(v*1000, 'f', 1, 64) + " ms"
 	case d < time.Second:
 		return strconv.FormatFloat(v*1000, 'f', 0, 64) + " ms"
-	case d < 10*time.Second:
+	case d < 9950*time.Millisecond:
 		return strconv.FormatFloat(v, 'f', 1, 64) + " s"
 	case d < 2*time.Minute:
 		return strconv.FormatFloat(v, 'f', 0, 64) + " s"

@@ -126,7 +126,7 @@
     byID("no-events").hidden = seen > 0;
     byID("no-events").textContent = rows.children.length ? "No event that the filter lets through." :
       "No event yet. What happens inside calls is listened to while this page is open.";
-    byID("counted").textContent = `${seen} shown` + (leftOut ? `, ${leftOut} left out: there were too many at once` : "") +
+    byID("counted").textContent = `${seen} shown` + (leftOut ? `, ${leftOut} left out: too many a second` : "") +
       (waiting.length ? `, ${waiting.length} waiting` : "");
   }
 
