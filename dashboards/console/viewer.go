@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"weak"
+
+	"github.com/telltale-go/telltale/events"
 )
 
 // viewerQueue is how many events may wait for one viewer; more are dropped and counted.
@@ -103,7 +105,11 @@ func (v *viewer) put(r *record) {
 		v.dropped++
 	}
 	v.mu.Unlock()
-	v.rouse()
+	// The end of a source may be told by the garbage collector, whose goroutine must not touch the channel of a synctest
+	// bubble: it goes out with the next state.
+	if r.Name != (events.SourceRemoved{}).EventName() {
+		v.rouse()
+	}
 }
 
 // take returns what waits, and how many events were dropped so far.
