@@ -41,7 +41,7 @@ func TestEachOptionIsCheckedWhenTheConsoleIsBuilt(t *testing.T) {
 func TestTheLargestAndSmallestOptionsWork(t *testing.T) {
 	for _, cfg := range []Config{{}, {MaxViewers: 1, Events: 1, History: time.Minute}, {MaxViewers: 1000, Events: 10000, History: 24 * time.Hour}} {
 		inBubble(t, cfg, func(r *rig) {
-			_, _ = r.pipeline("p", r.breaker("b")).Do(t.Context(), fail)
+			_, _ = r.pipeline("p", r.breaker("b")).Do(r.t.Context(), fail)
 			r.get("/")
 			time.Sleep(3 * time.Second)
 			if got := r.getState(); len(got.Pipelines) != 1 || got.History != r.cfg.History.Seconds() {

@@ -26,7 +26,7 @@ func TestNothingPersonalIsShown(t *testing.T) {
 		r.bus.LateResult.Subscribe(func(context.Context, events.LateResult) { panic("secret-panic") })
 		viewer := r.connect("")
 		for range 5 {
-			_, _ = p.DoKey(t.Context(), "secret-key", func(context.Context) (int, error) { return 0, fmt.Errorf("secret-wrap: %w", errSecret) })
+			_, _ = p.DoKey(r.t.Context(), "secret-key", func(context.Context) (int, error) { return 0, fmt.Errorf("secret-wrap: %w", errSecret) })
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -98,10 +98,10 @@ func TestCallsThatGoWellDoNotPushOutWhatDoesNot(t *testing.T) {
 	inBubble(t, Config{Events: 20}, func(r *rig) {
 		p := r.pipeline("p")
 		r.get("/events.json")
-		_, _ = p.Do(t.Context(), fail)
+		_, _ = p.Do(r.t.Context(), fail)
 		for range 10 {
 			for range 20 {
-				_, _ = p.Do(t.Context(), succeed)
+				_, _ = p.Do(r.t.Context(), succeed)
 			}
 			time.Sleep(time.Second)
 		}
@@ -126,8 +126,8 @@ func TestFiltersSelect(t *testing.T) {
 	inBubble(t, Config{}, func(r *rig) {
 		a, b := r.pipeline("a", retry(2)), r.pipeline("b", retry(2))
 		r.get("/state.json")
-		_, _ = a.Do(t.Context(), fail)
-		_, _ = b.Do(t.Context(), succeed)
+		_, _ = a.Do(r.t.Context(), fail)
+		_, _ = b.Do(r.t.Context(), succeed)
 		synctest.Wait()
 		for query, want := range map[string]int{
 			"?pipeline=a": 9, "?pipeline=b": 5, "?pipeline=none": 0, "?event=retry.scheduled": 1, "?severity=warn": 1,
@@ -145,7 +145,7 @@ func TestCallsOfSubscribersAreNotShown(t *testing.T) {
 		p := r.pipeline("p")
 		r.get("/state.json")
 		for range 10 {
-			_, _ = p.Do(events.Nest(t.Context()), fail)
+			_, _ = p.Do(events.Nest(r.t.Context()), fail)
 		}
 		time.Sleep(2 * time.Second)
 		if n := len(r.getEvents("?event=execution.finished")); n != 0 {

@@ -152,9 +152,9 @@ func TestNamesAreEscaped(t *testing.T) {
 	r := newRig(t, Config{})
 	defer r.closes()
 	breaker := r.breaker(evil)
-	_, _ = r.pipeline(evil, resilience.Timeout{Name: evil, After: 500}, breaker).Do(t.Context(), succeed)
+	_, _ = r.pipeline(evil, resilience.Timeout{Name: evil, After: 500}, breaker).Do(r.t.Context(), succeed)
 	breaker.ForceOpen()
-	_ = r.transitions.Close(t.Context())
+	_ = r.transitions.Close(r.t.Context())
 	page := r.get("/?pipeline=%3Cscript%3E&severity=debug") + render("pipeline", &r.state(r.look()).Pipelines[0])
 	if strings.Contains(page, "<script>alert") || !strings.Contains(page, "&lt;script&gt;alert(1)") || strings.Contains(page, "ZgotmplZ") {
 		t.Errorf("a name is not escaped:\n%s", page)
@@ -171,7 +171,7 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 	bulkhead := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "db-calls", MaxConcurrent: 7, Bus: r.bus})
 	r.pipeline("users.get", bulkhead, resilience.Retry{}, breaker)
 	breaker.ForceOpen()
-	_ = r.transitions.Close(t.Context()) // until it is noted
+	_ = r.transitions.Close(r.t.Context()) // until it is noted
 	page := r.get("/?severity=warn&refresh=5")
 	for _, want := range []string{"users.get", "payments-db", "forced open", "closed → forced open", "0 of 7", "max_attempts=3", "circuit_breaker.state_changed",
 		`<option selected>warn`, `<noscript><meta http-equiv="refresh" content="5">`, "payments-db, states of the last 5 min"} {

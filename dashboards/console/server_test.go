@@ -111,15 +111,12 @@ func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewScanner(resp.Body)
-	began, states := time.Now(), 0
-	for time.Since(began) < 400*time.Millisecond && lines.Scan() {
-		if lines.Text() == "event: state" {
-			states++
+	for began := time.Now(); lines.Scan(); {
+		if lines.Text() == "event: state" && time.Since(began) > 300*time.Millisecond {
+			return
 		}
 	}
-	if time.Since(began) < 400*time.Millisecond || states < 6 {
-		t.Errorf("the stream ended after %v and %d states: %v", time.Since(began), states, lines.Err())
-	}
+	t.Errorf("the stream ended: %v", lines.Err())
 }
 
 // Shutdown waits for requests; a page that is open is none to wait for.
@@ -175,3 +172,6 @@ func readStream(ctx context.Context, url string) error {
 	_, err = io.Copy(io.Discard, resp.Body)
 	return err
 }
+
+// collect has the garbage collector find what is not held any more.
+func collect() { runtime.GC() }

@@ -25,7 +25,7 @@ func TestAViewerGetsTheStateEachSecondAndEventsAsTheyCome(t *testing.T) {
 				t.Errorf("in a second: %+v", got)
 			}
 		}
-		_, _ = p.Do(t.Context(), succeed)
+		_, _ = p.Do(r.t.Context(), succeed)
 		synctest.Wait()
 		var names []string
 		for _, m := range named(viewer.read(), "event") {
@@ -45,13 +45,13 @@ func TestAViewerGetsTheStateEachSecondAndEventsAsTheyCome(t *testing.T) {
 
 // What has not changed is not sent again: a hundred pipelines at rest cost a line a second.
 func TestAViewerGetsOnlyTheRowsThatChanged(t *testing.T) {
-	inBubble(t, Config{}, func(r *rig) {
+	inBubble(t, Config{History: time.Minute}, func(r *rig) {
 		for i := range 100 {
 			r.pipeline(fmt.Sprint("p", i))
 		}
 		b := r.breaker("b")
 		viewer := r.connect("")
-		time.Sleep(6 * time.Minute) // until the breaker's timeline is full, and stands still
+		time.Sleep(65 * time.Second) // until the breaker's timeline is full, and stands still
 		synctest.Wait()
 		viewer.read()
 		sent := func() change {
@@ -76,7 +76,7 @@ func TestAViewerGetsOnlyTheRowsThatChanged(t *testing.T) {
 			c.Order == nil || len(c.Order.Pipelines) != 101 {
 			t.Errorf("after a new pipeline: %d rows, %v", len(c.Rows), c.Order)
 		}
-		_ = p.Close(t.Context())
+		_ = p.Close(r.t.Context())
 		if c := sent(); len(c.Rows) > 1 || c.Order == nil || len(c.Order.Pipelines) != 100 {
 			t.Errorf("after its end: %d rows, %v", len(c.Rows), c.Order)
 		}
@@ -120,7 +120,7 @@ func TestAStuckViewerIsDroppedAndDelaysNobody(t *testing.T) {
 		stuck.stick()
 		began := time.Now()
 		for range 1000 {
-			_, _ = p.Do(t.Context(), fail)
+			_, _ = p.Do(r.t.Context(), fail)
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("calls waited %v for a browser", took)
@@ -147,7 +147,7 @@ func TestWhatAViewerCannotTakeIsCountedAndShown(t *testing.T) {
 		viewer := r.connect("")
 		p := r.pipeline("users.get")
 		for range 1000 { // in one second, 4 events each
-			_, _ = p.Do(t.Context(), fail)
+			_, _ = p.Do(r.t.Context(), fail)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -100,7 +100,7 @@ func TestWhatHappenedWhileNobodyLookedIsInTheLog(t *testing.T) {
 		b.ForceOpen()
 		p := r.pipeline("users.get", b)
 		synctest.Wait()
-		_ = p.Close(t.Context())
+		_ = p.Close(r.t.Context())
 		synctest.Wait()
 		var names []string
 		for _, e := range r.getEvents("") {
@@ -130,7 +130,7 @@ func TestRatesAndLatencyAreThoseOfTheLastSeconds(t *testing.T) {
 			t.Error("there are rates before anything was measured")
 		}
 		for range 100 { // 10 s
-			_, _ = p.Do(t.Context(), slow)
+			_, _ = p.Do(r.t.Context(), slow)
 			time.Sleep(20 * time.Millisecond)
 		}
 		traffic := r.getState().Pipelines[0].Traffic
@@ -139,7 +139,7 @@ func TestRatesAndLatencyAreThoseOfTheLastSeconds(t *testing.T) {
 			t.Errorf("%+v", traffic)
 		}
 		for range 110 {
-			_, _ = p.Do(t.Context(), fail)
+			_, _ = p.Do(r.t.Context(), fail)
 			time.Sleep(100 * time.Millisecond)
 		}
 		s := r.getState()
@@ -165,8 +165,8 @@ func TestRejectionsCountForTheLayerAndItsState(t *testing.T) {
 		one, other := r.pipeline("a", b), r.pipeline("b", b)
 		r.get("/state.json")
 		for range 10 {
-			_, _ = one.Do(t.Context(), succeed)
-			_, _ = other.Do(t.Context(), succeed)
+			_, _ = one.Do(r.t.Context(), succeed)
+			_, _ = other.Do(r.t.Context(), succeed)
 			time.Sleep(100*time.Millisecond + 1)
 		}
 		time.Sleep(time.Second)
@@ -225,7 +225,7 @@ func TestCountingACallDoesNotAllocate(t *testing.T) {
 	defer listen(r.bus, table)()
 	var ends events.Ends[events.ExecutionFinished]
 	if n := testing.AllocsPerRun(100, func() {
-		ctx := r.bus.Execution.Begin(t.Context(), events.ExecutionStarted{Meta: events.Meta{Source: s}}, &ends)
+		ctx := r.bus.Execution.Begin(r.t.Context(), events.ExecutionStarted{Meta: events.Meta{Source: s}}, &ends)
 		ends.Finish(events.ExecutionFinished{Meta: events.Meta{Source: s}, Outcome: events.OutcomeSuccess, Attempts: 1, Duration: time.Millisecond})
 		_ = ctx
 	}); n != 0 {
