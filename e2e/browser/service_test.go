@@ -53,7 +53,10 @@ func startService(t *testing.T) *service {
 		}
 	}
 	s.calls = []func(context.Context) error{
-		func(ctx context.Context) error { _, err := read.DoKey(ctx, "secret-key-of-a-call", db(3*time.Millisecond)); return err },
+		func(ctx context.Context) error {
+			_, err := read.DoKey(ctx, "secret-key-of-a-call", db(3*time.Millisecond))
+			return err
+		},
 		func(ctx context.Context) error { _, err := write.Do(ctx, db(6*time.Millisecond)); return err },
 		func(ctx context.Context) error {
 			_, err := search.Do(ctx, func(context.Context) (int, error) { time.Sleep(12 * time.Millisecond); return 1, nil })
