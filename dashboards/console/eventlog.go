@@ -28,9 +28,9 @@ type eventLog struct {
 	last    uint64     // the number of the newest record
 	debugs  ring
 	others  ring
-	second  int64 // the present one
-	kept    [2]int
-	leftOut uint64
+	second  int64  // the present one
+	kept    [2]int // in it, of severity debug and of others
+	leftOut [2]uint64
 }
 
 // record is one event as the page and the JSON have it.
@@ -89,7 +89,7 @@ func (l *eventLog) takes(e events.Event, severity events.Severity) bool {
 		class, most = 1, othersPerSecond
 	}
 	if l.kept[class] >= most {
-		l.leftOut++
+		l.leftOut[class]++
 		return false
 	}
 	l.kept[class]++
@@ -108,11 +108,16 @@ func (l *eventLog) since(id uint64, f filter) (found []*record, last uint64) {
 	return found, last
 }
 
-// missing returns how many events there was no room for.
-func (l *eventLog) missing() uint64 {
+// missing is how many events there was no room for.
+type missing struct {
+	Debug  uint64 `json:"debug"`
+	Others uint64 `json:"others"` // of severity info or higher, and what came too fast to tell
+}
+
+func (l *eventLog) missing() missing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.leftOut
+	return missing{Debug: l.leftOut[0], Others: l.leftOut[1]}
 }
 
 // ring keeps the last records, in no order.

@@ -73,11 +73,11 @@ type change struct {
 	Summary string   `json:"summary"`
 	Rows    []string `json:"rows,omitempty"`
 	Order   *order   `json:"order,omitempty"` // only if it is another
-	LeftOut uint64   `json:"events_left_out"`
+	LeftOut missing  `json:"events_left_out"`
 }
 
 // append writes what is newer than the frame with the number since, in a line.
-func (f *frame) append(b *bytes.Buffer, since, leftOut uint64) {
+func (f *frame) append(b *bytes.Buffer, since uint64, leftOut missing) {
 	c := change{Summary: f.summary, LeftOut: leftOut}
 	for _, r := range f.rows {
 		if r.tick > since {

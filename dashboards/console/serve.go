@@ -97,7 +97,7 @@ func (c *Console) stateJSON(w http.ResponseWriter, r *http.Request) {
 type eventsAnswer struct {
 	Events  []*record `json:"events"` // the oldest first
 	Last    uint64    `json:"last"`   // ?after=last asks for what comes next
-	LeftOut uint64    `json:"events_left_out"`
+	LeftOut missing   `json:"events_left_out"`
 }
 
 func (c *Console) eventsJSON(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ type state struct {
 	History    float64    `json:"history_s"`
 	Viewers    int        `json:"viewers"`
 	MaxViewers int        `json:"max_viewers"`
-	LeftOut    uint64     `json:"events_left_out"`
+	LeftOut    missing    `json:"events_left_out"`
 	Pipelines  []pipeline `json:"pipelines"`
 	Breakers   []shared   `json:"breakers"`
 	Limits     []shared   `json:"limits"` // limiters, budgets and whatever else has a state of its own

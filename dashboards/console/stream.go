@@ -106,7 +106,9 @@ func (s *sender) frame(dropped uint64) {
 		return
 	}
 	s.buf.WriteString("event: state\ndata: ")
-	f.append(&s.buf, s.tick, dropped+s.watch.missing())
+	leftOut := s.watch.missing()
+	leftOut.Others += dropped
+	f.append(&s.buf, s.tick, leftOut)
 	s.buf.WriteString("\n\n")
 	s.tick = f.tick
 }

@@ -137,7 +137,11 @@ func (w *watch) measured() time.Duration {
 }
 
 // missing returns how many events were left out since the watch began, or before.
-func (w *watch) missing() uint64 { return w.console.log.missing() + w.events.Dropped() }
+func (w *watch) missing() missing {
+	m := w.console.log.missing()
+	m.Others += w.events.Dropped()
+	return m
+}
 
 // draw renders the state for the viewers and wakes them.
 func (w *watch) draw() {

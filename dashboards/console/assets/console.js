@@ -8,7 +8,7 @@
   const byID = (id) => document.getElementById(id);
   const filter = byID("filter"), rows = byID("events"), pause = byID("pause");
   let source = null, retry = 0, hiding = 0;
-  let paused = false, waiting = [], state = null, leftOut = 0;
+  let paused = false, waiting = [], state = null, leftOut = { debug: 0, others: 0 };
 
   // morph makes one node like another, and leaves what is the same alone: focus and open details stay.
   function morph(node, like) {
@@ -126,7 +126,8 @@
     byID("no-events").hidden = seen > 0;
     byID("no-events").textContent = rows.children.length ? "No event that the filter lets through." :
       "No event yet. What happens inside calls is listened to while this page is open.";
-    byID("counted").textContent = `${seen} shown` + (leftOut ? `, ${leftOut} left out: too many a second` : "") +
+    const missing = leftOut.others + (filter.elements.severity.value === "debug" ? leftOut.debug : 0);
+    byID("counted").textContent = `${seen} shown` + (missing ? `, ${missing} left out: too many a second` : "") +
       (waiting.length ? `, ${waiting.length} waiting` : "");
   }
 
