@@ -102,9 +102,6 @@ func (h *history) read(r events.BreakerReading, since, now time.Duration) ([]spa
 		h.fill(h.until, since, h.state)
 	}
 	h.fill(max(since, 0), now, r.State)
-	if h.state == 0 {
-		h.until = max(since, h.until) // from here on it is known that a first transition leaves this state
-	}
 	var spans []span
 	newest := int64(now / h.width)
 	for i := range columns {

@@ -88,3 +88,15 @@ func TestATimelineIsAlwaysWellFormed(t *testing.T) {
 		}
 	}
 }
+
+// The page may be drawn between a transition and the news of it.
+func TestAStateIsReadBeforeItsTransitionIsTold(t *testing.T) {
+	h := newHistory(240*time.Second, 0)
+	h.read(events.BreakerReading{State: closed}, 0, 90*time.Second)
+	h.read(events.BreakerReading{State: open}, 100*time.Second, 100*time.Second)
+	h.enter(to(closed, open), 100*time.Second)
+	spans, _ := h.read(events.BreakerReading{State: open}, 100*time.Second, 239*time.Second)
+	if want := []span{{0, 100, closed}, {100, 240, open}}; len(spans) != 2 || spans[0] != want[0] || spans[1] != want[1] {
+		t.Errorf("%v, want %v", spans, want)
+	}
+}

@@ -29,7 +29,6 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.leave(v)
 	s := &sender{w: w, rc: http.NewResponseController(w), console: c, watch: watch}
-	_ = s.rc.SetReadDeadline(time.Time{}) // the server's ReadTimeout is not for one who only listens
 	s.begin(r.Header.Get("Last-Event-ID"))
 	for s.flush() == nil {
 		select {

@@ -189,3 +189,23 @@ func TestWhoComesBackGetsWhatWasMissed(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatWaitsForAViewerIsBounded(t *testing.T) {
+	v := &viewer{wake: make(chan struct{}, 1)}
+	for range viewerQueue + 100 {
+		v.put(&record{})
+	}
+	if queue, dropped := v.take(); len(queue) != viewerQueue || dropped != 100 {
+		t.Errorf("%d wait, %d are dropped", len(queue), dropped)
+	}
+}
+
+func TestNoEventIsSentTwice(t *testing.T) {
+	r := newRig(t, Config{})
+	defer r.closes()
+	s := &sender{console: r.Console, sent: 5}
+	s.events([]*record{{ID: 4, Event: []byte("{}")}, {ID: 5, Event: []byte("{}")}, {ID: 6, Event: []byte("{}")}})
+	if text := s.buf.String(); strings.Count(text, "event: event") != 1 || !strings.Contains(text, ".6\n") {
+		t.Errorf("%s", text)
+	}
+}

@@ -191,6 +191,11 @@ func TestClosingEndsEverything(t *testing.T) {
 		if r.bus.CallsHeard() || r.bus.BreakerStateChanged.Heard() {
 			t.Error("a closed console listens")
 		}
+		before := r.log.last
+		r.pipeline("late", r.breaker("late"))
+		if synctest.Wait(); r.log.last != before {
+			t.Error("a closed console notes what is built")
+		}
 		for _, path := range []string{"/", "/state.json", "/events.json", "/stream"} {
 			if rec := r.ask(http.MethodGet, path); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" {
 				t.Errorf("%s of a closed console: %d", path, rec.Code)
