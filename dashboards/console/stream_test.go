@@ -204,7 +204,7 @@ func TestNoEventIsSentTwice(t *testing.T) {
 	r := newRig(t, Config{})
 	defer r.closes()
 	s := &sender{console: r.Console, sent: 5}
-	s.events([]*record{{ID: 4, Event: []byte("{}")}, {ID: 5, Event: []byte("{}")}, {ID: 6, Event: []byte("{}")}})
+	s.events([]*record{{ID: 4, Severity: 1, Event: []byte("{}")}, {ID: 5, Severity: 1, Event: []byte("{}")}, {ID: 6, Severity: 1, Event: []byte("{}")}})
 	if text := s.buf.String(); strings.Count(text, "event: event") != 1 || !strings.Contains(text, ".6\n") {
 		t.Errorf("%s", text)
 	}
