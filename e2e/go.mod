@@ -12,6 +12,7 @@ require (
 	github.com/telltale-go/telltale v0.0.0
 	github.com/telltale-go/telltale/otelres v0.0.0
 	github.com/telltale-go/telltale/promres v0.0.0
+	github.com/telltale-go/telltale/slogres v0.0.0
 	go.opentelemetry.io/collector/component v1.71.0
 	go.opentelemetry.io/collector/confmap v1.71.0
 	go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.71.0
@@ -132,6 +133,9 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/prometheus/sigv4 v0.5.0 // indirect
 	github.com/rs/cors v1.11.1 // indirect
+	github.com/samber/lo v1.52.0 // indirect
+	github.com/samber/slog-common v0.20.0 // indirect
+	github.com/samber/slog-multi v1.7.1 // indirect
 	github.com/shirou/gopsutil/v4 v4.26.10 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -249,4 +253,5 @@ replace (
 	github.com/telltale-go/telltale => ../
 	github.com/telltale-go/telltale/otelres => ../otelres
 	github.com/telltale-go/telltale/promres => ../promres
+	github.com/telltale-go/telltale/slogres => ../slogres
 )

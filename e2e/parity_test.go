@@ -46,9 +46,10 @@ func TestBothAdaptersShowTheSameMetrics(t *testing.T) {
 	}
 }
 
-// pipelines share a bulkhead; two breakers have one name.
+// pipelines share a bulkhead and a budget; two breakers have one name.
 func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 	pool := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "pool", MaxConcurrent: 2, Bus: bus})
+	extra := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "extra", Allowance: 4, Window: time.Second, Bus: bus})
 	all := []*resilience.Pipeline[int]{resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "bare", Bus: bus})}
 	for i, cfg := range []resilience.BreakerConfig{
 		{Name: "db", Bus: bus, FailureRatio: 0.5, MinCalls: 5, Cooldown: time.Second},
@@ -57,8 +58,9 @@ func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 		all = append(all, resilience.MustPipeline(resilience.PipelineConfig[int]{Name: fmt.Sprint("p", i), Bus: bus, Layers: []resilience.Layer{
 			resilience.Timeout{Name: "total", After: time.Second},
 			pool,
-			resilience.Retry{Backoff: resilience.Exponential{Base: 20 * time.Millisecond}},
+			resilience.Retry{Backoff: resilience.Exponential{Base: 20 * time.Millisecond}, Budget: extra},
 			resilience.MustBreaker(cfg),
+			resilience.Hedge{Delay: 30 * time.Millisecond, Budget: extra},
 			resilience.Timeout{After: 100 * time.Millisecond},
 		}}))
 	}

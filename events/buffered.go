@@ -45,7 +45,7 @@ func (b *Buffered) Close(ctx context.Context) error {
 // queue is a bounded queue with a worker that lives while there is something to do. It holds no channel, so one made
 // outside a synctest bubble serves calls inside.
 type queue[E Event] struct {
-	hub     *hub
+	by      *Subscriber
 	handle  func(context.Context, E)
 	size    int
 	mu      sync.Mutex // guards what follows; not held while handle runs
@@ -62,7 +62,7 @@ type item[E Event] struct {
 }
 
 func newQueue[E Event](h *hub, size int, handle func(context.Context, E)) *queue[E] {
-	return &queue[E]{hub: h, handle: handle, size: max(size, 1)}
+	return &queue[E]{by: h.subscriber(), handle: handle, size: max(size, 1)}
 }
 
 func (q *queue[E]) droppedSoFar() uint64 {
@@ -79,7 +79,7 @@ func (q *queue[E]) put(ctx context.Context, e E) {
 	}
 	if _, late := ctx.(replayed); !late && len(q.items) >= q.size {
 		q.dropped++
-		q.hub.dropped.Add(1)
+		q.by.CountDropped()
 		return
 	}
 	q.items = append(q.items, item[E]{ctx, e})
@@ -119,7 +119,7 @@ func (q *queue[E]) work() {
 
 func (q *queue[E]) one(i item[E]) {
 	ctx := context.WithoutCancel(i.ctx)
-	defer q.hub.guard(ctx, i.e)
+	defer q.by.Guard(ctx, i.e)
 	q.handle(ctx, i.e)
 }
 

@@ -46,9 +46,11 @@ type Bus struct {
 type hub struct {
 	off             bool
 	calls           atomic.Int64 // subscriptions to what happens within calls
-	panics          atomic.Uint64
-	dropped         atomic.Uint64
 	handlerPanicked *Topic[HandlerPanicked]
+	outbox          *Subscriber // counts what a publisher drops
+
+	mu          sync.Mutex             // guards subscribers
+	subscribers map[string]*Subscriber // by name
 }
 
 // NewBus returns a bus without subscribers. A Bus that it did not make panics when it is subscribed to.
@@ -56,6 +58,7 @@ func NewBus() *Bus {
 	b := new(Bus)
 	h := &b.hub
 	h.handlerPanicked = &b.HandlerPanicked
+	h.outbox = h.subscriberNamed(OutboxSubscriber)
 	b.Execution.hub, b.Attempt.hub = h, h
 	b.RetryScheduled.hub, b.RetryStopped.hub, b.CallRejected.hub = h, h, h
 	b.TimedOut.hub, b.LateResult.hub, b.BreakerStateChanged.hub = h, h, h
@@ -111,21 +114,23 @@ func (b *Bus) Subscribe(handle func(context.Context, Event)) (cancel func()) {
 func (b *Bus) Sources() []*Source { return b.Source.list() }
 
 // HandlerPanics counts the panics of subscribers so far, also those that are not published (see [HandlerPanicked]).
-func (b *Bus) HandlerPanics() uint64 { return b.hub.panics.Load() }
+func (b *Bus) HandlerPanics() (n uint64) {
+	for _, s := range b.Subscribers() {
+		n += s.HandlerPanics()
+	}
+	return n
+}
 
 // Dropped counts the events that buffered subscriptions and outboxes of this bus have dropped so far.
-func (b *Bus) Dropped() uint64 { return b.hub.dropped.Load() }
+func (b *Bus) Dropped() (n uint64) {
+	for _, s := range b.Subscribers() {
+		n += s.Dropped()
+	}
+	return n
+}
 
 // CountDropped adds an event that a publisher had to drop, such as one that its [Outbox] had no room for.
-func (b *Bus) CountDropped() { b.hub.dropped.Add(1) }
-
-// Guard is deferred around a handler that runs outside of the bus, behind a queue of its own: it recovers the handler's
-// panic, counts and publishes it as the bus does for its own handlers.
-func (b *Bus) Guard(ctx context.Context, e Event) {
-	if v := recover(); v != nil {
-		b.hub.panicked(ctx, e, v)
-	}
-}
+func (b *Bus) CountDropped() { b.hub.outbox.CountDropped() }
 
 // accepts tells whether subscriptions count; it panics on those that can only be mistakes.
 func (h *hub) accepts(noHandler bool, what string) bool {
@@ -147,17 +152,9 @@ func (h *hub) heard(e Event, delta int64) {
 	}
 }
 
-// guard is deferred around a handler: it recovers the handler's panic.
-func (h *hub) guard(ctx context.Context, e Event) {
-	if v := recover(); v != nil {
-		h.panicked(ctx, e, v)
-	}
-}
-
-// panicked counts a handler's panic and publishes it, with a context that marks what is done about it as nested. A panic
-// in what is nested is only counted: publishing it could go round in a circle.
-func (h *hub) panicked(ctx context.Context, e Event, value any) {
-	h.panics.Add(1)
+// tellPanic publishes a handler's panic, with a context that marks what is done about it as nested. A panic in what is
+// nested is only counted: publishing it could go round in a circle.
+func (h *hub) tellPanic(ctx context.Context, e Event, value any) {
 	m := e.Header()
 	if m.Nested || Nested(ctx) || !h.handlerPanicked.Heard() {
 		return

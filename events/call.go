@@ -37,7 +37,8 @@ type TimedOut struct {
 }
 
 // LateResult: a result came when nobody counts on it any more: a value after its Timeout's limit (it is delivered
-// all the same), or the end of a call that its breaker admitted in a state it has left since (it is not counted).
+// all the same), the end of an operation that its Timeout has abandoned (its value is discarded), or the end of a call
+// that its breaker admitted in a state it has left since (it is not counted).
 type LateResult struct {
 	Meta
 	Outcome Outcome

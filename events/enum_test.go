@@ -157,8 +157,8 @@ func TestRejectionReasonsAreThoseALayerGives(t *testing.T) {
 	for layer, want := range map[string][]events.Reason{
 		events.TypeRateLimiter:     {events.ReasonRate},
 		events.TypeBreaker:         {events.ReasonOpen, events.ReasonForcedOpen, events.ReasonProbing},
-		events.TypeBulkhead:        {events.ReasonFull, events.ReasonQueueTimeout},
-		events.TypeAdaptiveLimiter: {events.ReasonFull, events.ReasonQueueTimeout, events.ReasonShed},
+		events.TypeBulkhead:        {events.ReasonFull, events.ReasonQueueTimeout, events.ReasonShed},
+		events.TypeAdaptiveLimiter: {events.ReasonFull, events.ReasonShed},
 		events.TypeRetry:           nil,
 		events.TypeHedge:           nil, events.TypeSingleflight: nil, events.TypeFallback: nil, events.TypeChaos: nil, events.TypeRetryBudget: nil,
 		events.TypeTimeout:  nil,

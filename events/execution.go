@@ -11,7 +11,7 @@ type ExecutionFinished struct {
 	Meta
 	Outcome Outcome
 	// Reason and Layer tell what decided a call that did not simply succeed or fail: the rejection, the stopped retry,
-	// the timeout. Zero where nothing did.
+	// the timeout, the fallback that answered. Zero where nothing did.
 	Reason Reason
 	Layer  *Source
 	// Err is the failure as the layers saw it: for a failing value, what Classify said of it, although the caller's

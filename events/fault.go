@@ -52,10 +52,10 @@ type DiscardFailed struct {
 }
 
 // CallbackPanicked: a function of the user's that a layer calls (a predicate, OnRetry, Classify, Discard ...) panicked.
-// The call goes on as if it had not been set.
+// The call goes on as if it had not been set. Or the operation did, in a run that nobody waits for any more.
 type CallbackPanicked struct {
 	Meta
-	Callback string // the field's name, such as "Retry.If"
+	Callback string // the field's name, such as "Retry.If", or "operation"
 	Value    any    // what it panicked with; adapters do not export it
 }
 

@@ -129,7 +129,7 @@ func TestGuardTellsOfPanicsOutsideOfTheBus(t *testing.T) {
 	var told []events.HandlerPanicked
 	bus.HandlerPanicked.Subscribe(func(_ context.Context, e events.HandlerPanicked) { told = append(told, e) })
 	handle := func(panics bool) {
-		defer bus.Guard(t.Context(), events.TimedOut{Meta: events.Meta{Execution: 7}})
+		defer bus.Subscriber().Guard(t.Context(), events.TimedOut{Meta: events.Meta{Execution: 7}})
 		if panics {
 			panic("in a queue of its own")
 		}

@@ -17,6 +17,7 @@ type Interval[S, F Event] struct {
 }
 
 type hook[S, F Event] struct {
+	by      *Subscriber
 	start   func(context.Context, S) (context.Context, func(F))
 	watches bool // it stands behind all that may derive the context
 }
@@ -55,6 +56,7 @@ func (i *Interval[S, F]) add(none bool, h *hook[S, F]) (cancel func()) {
 	if !i.hub.accepts(none, zero.EventName()) {
 		return func() {}
 	}
+	h.by = i.hub.subscriber()
 	i.mu.Lock()
 	i.hooks.Store(inOrder(with(i.hooks.Load(), h)))
 	i.mu.Unlock()
@@ -84,7 +86,6 @@ func inOrder[S, F Event](hooks *[]*hook[S, F]) *[]*hook[S, F] {
 // Begin runs the start hooks and puts the ends of those that began into e. The caller defers e.Finish before it calls
 // Begin: a hook that ends the goroutine must not leave others begun and never ended.
 func (i *Interval[S, F]) Begin(ctx context.Context, s S, e *Ends[F]) context.Context {
-	e.hub = i.hub
 	p := i.hooks.Load()
 	if p == nil {
 		return ctx
@@ -103,9 +104,10 @@ func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *E
 		if next == len(hooks) {
 			return
 		}
+		by := hooks[next].by
 		next++
 		if v := recover(); v != nil {
-			e.hub.panicked(ctx, s, v)
+			by.panicked(ctx, s, v)
 		}
 	}()
 	for next < len(hooks) {
@@ -114,7 +116,7 @@ func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *E
 			ctx = derived
 		}
 		if end != nil {
-			e.push(end)
+			e.push(ending[F]{end, hooks[next].by})
 		}
 		next++
 	}
@@ -124,13 +126,17 @@ func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *E
 // Ends are the end hooks of one interval, kept by value in the call; three fit without an allocation. The zero value is
 // empty, and so is one that has finished: it can be used for the next interval. It is for one goroutine at a time.
 type Ends[F Event] struct {
-	hub    *hub
 	n      int
-	inline [3]func(F)
-	more   []func(F)
+	inline [3]ending[F]
+	more   []ending[F]
 }
 
-func (e *Ends[F]) push(end func(F)) {
+type ending[F Event] struct {
+	tell func(F)
+	by   *Subscriber
+}
+
+func (e *Ends[F]) push(end ending[F]) {
 	if e.n < len(e.inline) {
 		e.inline[e.n] = end
 	} else {
@@ -148,34 +154,34 @@ func (e *Ends[F]) Finish(f F) {
 }
 
 func (e *Ends[F]) run(f F) {
-	running := false
+	var running *Subscriber
 	defer func() {
-		if !running {
+		if running == nil {
 			return
 		}
 		if v := recover(); v != nil {
-			e.hub.panicked(context.Background(), f, v)
+			running.panicked(context.Background(), f, v)
 			return
 		}
 		e.Finish(f) // the hook ends the goroutine: the others still learn of the end
 	}()
 	for e.n > 0 {
 		end := e.pop()
-		running = true
-		end(f)
-		running = false
+		running = end.by
+		end.tell(f)
+		running = nil
 	}
 }
 
 // pop takes the last end hook out, so that e holds nothing of it any more and can be used again.
-func (e *Ends[F]) pop() (end func(F)) {
+func (e *Ends[F]) pop() (end ending[F]) {
 	e.n--
 	if e.n < len(e.inline) {
-		end, e.inline[e.n] = e.inline[e.n], nil
+		end, e.inline[e.n] = e.inline[e.n], ending[F]{}
 		return end
 	}
 	last := e.n - len(e.inline)
-	end, e.more[last] = e.more[last], nil
+	end, e.more[last] = e.more[last], ending[F]{}
 	e.more = e.more[:last]
 	return end
 }

@@ -23,7 +23,8 @@ type Lifetimes struct {
 
 type lifetime struct {
 	source  weak.Pointer[Source]
-	rest    *Source // what is told of it when it is gone: a copy that reads nothing
+	of      *remnant // what is told of it when it is gone
+	layers  []*remnant
 	cleanup runtime.Cleanup
 }
 
@@ -34,11 +35,13 @@ var lastSource atomic.Uint64
 // held any more.
 func (b *Bus) NewSource(spec SourceSpec) *Source {
 	s := b.newSource(spec)
-	for _, l := range spec.Layers {
-		layer := b.newSource(l)
-		layer.whole = s
-		s.layers = append(s.layers, layer)
-		s.rest.layers = append(s.rest.layers, layer.rest)
+	if len(spec.Layers) > 0 {
+		layers := make([]*Source, len(spec.Layers))
+		for i, l := range spec.Layers {
+			layers[i] = b.newSource(l)
+			layers[i].whole = s
+		}
+		s.layers = &layers
 	}
 	if !b.hub.off {
 		b.warnOfNamesakes(s, b.Source.add(s))
@@ -47,16 +50,15 @@ func (b *Bus) NewSource(spec SourceSpec) *Source {
 }
 
 func (b *Bus) newSource(spec SourceSpec) *Source {
-	s := &Source{hub: &b.hub, id: lastSource.Add(1), index: -1, spec: spec}
-	s.spec.Layers = nil
-	if !b.hub.off {
-		s.index = indexes.take()
+	of := &remnant{identity: identity{spec.Pipeline, spec.Layer, spec.Type}, id: lastSource.Add(1), index: -1,
+		position: int16(spec.Position), namesakes: spec.Namesakes, settings: spec.SettingsOf}
+	if of.settings == nil && spec.Settings != "" {
+		of.settings = text(spec.Settings)
 	}
-	r := &Source{hub: s.hub, id: s.id, index: s.index, spec: s.spec}
-	r.spec.Breaker, r.spec.Limiter, r.spec.Budget, r.spec.Shared = nil, nil, nil, nil
-	r.rest = r
-	r.gone.Store(true)
-	s.rest = r
+	s := &Source{remnant: of, hub: &b.hub, shared: spec.Shared, reads: spec.reads()}
+	if !b.hub.off {
+		of.index = int32(indexes.take())
+	}
 	return s
 }
 
@@ -68,7 +70,7 @@ func (b *Bus) Remove(s *Source) {
 
 // add lists a source, and tells whether there is something to warn of: see meet.
 func (l *Lifetimes) add(s *Source) (warning string) {
-	life := &lifetime{source: weak.Make(s), rest: s.rest}
+	life := &lifetime{source: weak.Make(s), of: s.remnant, layers: remnants(s.Layers())}
 	life.cleanup = runtime.AddCleanup(s, func(id uint64) {
 		l.remove(id, func(w *watcher) { w.box.HandOver(&l.mu, w.deliver) })
 	}, s.id)
@@ -90,18 +92,18 @@ func (l *Lifetimes) remove(id uint64, deliver func(*watcher)) {
 		return
 	}
 	delete(l.live, id)
-	l.part(life.rest)
+	l.part(life.of)
 	if s := life.source.Value(); s != nil {
 		s.gone.Store(true) // before anybody is told: no table may open a row for it again
 	}
 	life.cleanup.Stop()
 	defer func() { // also when a handler ends the goroutine
-		indexes.give(life.rest.index)
-		for _, r := range life.rest.layers {
-			indexes.give(r.index)
+		indexes.give(int(life.of.index))
+		for _, layer := range life.layers {
+			indexes.give(int(layer.index))
 		}
 	}()
-	l.tell(change{removed: life.rest}, deliver)
+	l.tell(change{removed: removed(l.hub, life.of, life.layers)}, deliver)
 }
 
 // tell queues a change for every watcher under the lock, so that all see one order, then lets each have what is queued for
@@ -162,7 +164,7 @@ func (l *Lifetimes) Observe(added func(context.Context, SourceAdded) func(contex
 
 // observe is Observe with removed for every source that goes, also for one that added panicked on, or never heard of.
 func (l *Lifetimes) observe(added func(context.Context, SourceAdded), removed func(context.Context, SourceRemoved)) (cancel func()) {
-	w := &watcher{hub: l.hub, added: added, removed: removed}
+	w := &watcher{by: l.hub.subscriber(), added: added, removed: removed}
 	l.mu.Lock()
 	now := time.Now()
 	for _, s := range l.living() {
@@ -186,7 +188,7 @@ type change struct {
 
 // watcher is one observer. Its outbox gives it changes one at a time, in order.
 type watcher struct {
-	hub      *hub
+	by       *Subscriber
 	added    func(context.Context, SourceAdded)
 	removed  func(context.Context, SourceRemoved)
 	canceled atomic.Bool
@@ -200,11 +202,11 @@ func (w *watcher) deliver(c change) {
 	ctx := context.Background()
 	if c.added != nil {
 		e := SourceAdded{Meta{Source: c.added, At: c.at}}
-		defer w.hub.guard(ctx, e)
+		defer w.by.Guard(ctx, e)
 		w.added(ctx, e)
 		return
 	}
 	e := SourceRemoved{Meta{Source: c.removed, At: c.at}}
-	defer w.hub.guard(ctx, e)
+	defer w.by.Guard(ctx, e)
 	w.removed(ctx, e)
 }

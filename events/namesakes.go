@@ -9,8 +9,6 @@ import (
 // identity is what telemetry tells a source by.
 type identity struct{ pipeline, layer, typ string }
 
-func (s *Source) identity() identity { return identity{s.spec.Pipeline, s.spec.Layer, s.spec.Type} }
-
 // namesakes counts the live sources of one identity on one bus.
 type namesakes struct {
 	live int
@@ -28,16 +26,16 @@ const (
 
 // meet counts a source that comes and returns what there is to warn of: a code, or nothing. mu is held.
 func (l *Lifetimes) meet(s *Source) (code string) {
-	if s.spec.Namesakes {
+	if s.namesakes {
 		return ""
 	}
 	if l.namesakes == nil {
 		l.namesakes = make(map[identity]*namesakes)
 	}
-	n := l.namesakes[s.identity()]
+	n := l.namesakes[s.identity]
 	if n == nil {
 		n = new(namesakes)
-		l.namesakes[s.identity()] = n
+		l.namesakes[s.identity] = n
 	}
 	n.live++
 	switch {
@@ -52,30 +50,30 @@ func (l *Lifetimes) meet(s *Source) (code string) {
 }
 
 // part counts a source that goes. mu is held.
-func (l *Lifetimes) part(s *Source) {
-	if s.spec.Namesakes {
+func (l *Lifetimes) part(s *remnant) {
+	if s.namesakes {
 		return
 	}
-	if n := l.namesakes[s.identity()]; n != nil {
+	if n := l.namesakes[s.identity]; n != nil {
 		if n.live--; n.live == 0 {
-			delete(l.namesakes, s.identity())
+			delete(l.namesakes, s.identity)
 		}
 	}
 }
 
 // warnOfNamesakes publishes what meet said.
 func (b *Bus) warnOfNamesakes(s *Source, code string) {
-	name, message := s.spec.Pipeline, ""
-	if s.spec.Layer != "" {
-		name = s.spec.Layer
+	name, message := s.pipeline, ""
+	if s.layer != "" {
+		name = s.layer
 	}
 	switch code {
 	case WarningDuplicateName:
 		message = fmt.Sprintf("another live %s on this bus has the name %q, so that telemetry cannot tell them apart: give each its own, "+
-			"or make it once and share it", s.spec.Type, name)
+			"or make it once and share it", s.typ, name)
 	case WarningManySources:
 		message = fmt.Sprintf("more than %d of type %s with the name %q live at once: is one made for each call? Make it once and share it",
-			manySources, s.spec.Type, name)
+			manySources, s.typ, name)
 	default:
 		return
 	}

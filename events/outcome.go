@@ -1,5 +1,7 @@
 package events
 
+import "slices"
+
 // Outcome tells how an execution or an attempt ended.
 type Outcome uint8
 
@@ -29,6 +31,16 @@ func AttemptOutcomes() []Outcome {
 	return []Outcome{OutcomeSuccess, OutcomeFailure, OutcomeTimeout, OutcomeCanceled}
 }
 
+// OutcomesOf lists the outcomes that calls of a pipeline can have: one is a fallback only where a Fallback layer is.
+// Adapters make their series from it before the first call.
+func OutcomesOf(pipeline *Source) []Outcome {
+	all := Outcomes()
+	if !pipeline.has(TypeFallback) {
+		all = slices.DeleteFunc(all, func(o Outcome) bool { return o == OutcomeFallback })
+	}
+	return all
+}
+
 // String returns the outcome's name, as metrics and logs use it.
 func (o Outcome) String() string { return enumName("Outcome", outcomeNames, o) }
 
@@ -56,6 +68,19 @@ var attemptKindNames = []string{"", "initial", "retry", "hedge"}
 
 // AttemptKinds lists every AttemptKind.
 func AttemptKinds() []AttemptKind { return enumAll[AttemptKind](attemptKindNames) }
+
+// AttemptKindsOf lists the kinds of attempts that the layers of a pipeline start: retries and hedges only where such a
+// layer is. A layer of the user's that runs the operation again starts more.
+func AttemptKindsOf(pipeline *Source) []AttemptKind {
+	all := []AttemptKind{AttemptInitial}
+	if pipeline.has(TypeRetry) {
+		all = append(all, AttemptRetry)
+	}
+	if pipeline.has(TypeHedge) {
+		all = append(all, AttemptHedge)
+	}
+	return all
+}
 
 // String returns the kind's name, as metrics and logs use it.
 func (k AttemptKind) String() string { return enumName("AttemptKind", attemptKindNames, k) }

@@ -18,7 +18,7 @@ const (
 	ReasonQueueTimeout
 	// ReasonRate: a rate is exceeded.
 	ReasonRate
-	// ReasonShed: load is shed.
+	// ReasonShed: load is shed, calls of a lower priority first.
 	ReasonShed
 
 	// Reasons of a retry that ended without success.
@@ -74,17 +74,18 @@ var reasonNames = []string{"",
 func Reasons() []Reason { return enumAll[Reason](reasonNames) }
 
 // RejectionReasons lists the reasons that a layer of this type gives for a rejection; for a type it does not know, all
-// that there are. Adapters make their series from it before the first rejection.
+// that there are. Adapters make their series from it before the first rejection. A Timeout gives none, unless it abandons:
+// while as many operations as may be are abandoned it rejects with ReasonFull.
 func RejectionReasons(layerType string) []Reason {
 	switch layerType {
 	case TypeBreaker:
 		return []Reason{ReasonOpen, ReasonForcedOpen, ReasonProbing}
 	case TypeBulkhead:
-		return []Reason{ReasonFull, ReasonQueueTimeout}
+		return []Reason{ReasonFull, ReasonQueueTimeout, ReasonShed}
 	case TypeRateLimiter:
 		return []Reason{ReasonRate}
 	case TypeAdaptiveLimiter:
-		return []Reason{ReasonFull, ReasonQueueTimeout, ReasonShed}
+		return []Reason{ReasonFull, ReasonShed}
 	case TypeRetry, TypeTimeout, TypeAround, TypePipeline, TypeHedge, TypeSingleflight, TypeFallback, TypeChaos, TypeRetryBudget:
 		return nil
 	}

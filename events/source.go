@@ -1,6 +1,8 @@
 package events
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,16 +29,30 @@ const (
 // Source is where events come from: a pipeline, a layer at its place in a pipeline, or the state of a shared layer. It is
 // made once, is immutable, and is safe for concurrent use.
 type Source struct {
-	hub      *hub // of the bus it is on
-	id       uint64
-	index    int
-	spec     SourceSpec
-	layers   []*Source
+	*remnant
+	hub      *hub                            // of the bus it is on
+	layers   *[]*Source                      // nil: none
 	whole    *Source                         // a layer's pipeline: who still publishes for the layer keeps its pipeline listed
-	rest     *Source                         // what is told of it when it is gone: a copy that reads no state and holds nothing alive
-	gone     atomic.Bool                     // it was removed; a layer goes with its pipeline
+	shared   *Source                         // the source of the state that a layer uses
+	reads    any                             // the function that reads the present state; a list where there are several, nil where there is none
 	warnings atomic.Pointer[[]ConfigWarning] // see Warnings; a pipeline's are those of its layers, too
+	gone     atomic.Bool                     // it was removed; a layer goes with its pipeline
 }
+
+// remnant is what remains of a source when it is gone. It holds nothing alive.
+type remnant struct {
+	identity
+	id        uint64
+	settings  fmt.Stringer
+	index     int32
+	position  int16
+	namesakes bool
+}
+
+// text is settings that are written already.
+type text string
+
+func (t text) String() string { return string(t) }
 
 // left tells whether the source is gone.
 func (s *Source) left() bool {
@@ -44,6 +60,34 @@ func (s *Source) left() bool {
 		s = s.whole
 	}
 	return s.gone.Load()
+}
+
+// remains is what is told of the source when it is gone: a copy that reads no state.
+func (s *Source) remains() *Source { return removed(s.hub, s.remnant, remnants(s.Layers())) }
+
+// removed is the source of these remnants, its own and its layers', after it is gone.
+func removed(hub *hub, of *remnant, layers []*remnant) *Source {
+	r := &Source{remnant: of, hub: hub}
+	r.gone.Store(true)
+	if len(layers) > 0 {
+		all := make([]*Source, len(layers))
+		for i, l := range layers {
+			all[i] = removed(hub, l, nil)
+		}
+		r.layers = &all
+	}
+	return r
+}
+
+func remnants(sources []*Source) []*remnant {
+	if len(sources) == 0 {
+		return nil
+	}
+	all := make([]*remnant, len(sources))
+	for i, s := range sources {
+		all[i] = s.remnant
+	}
+	return all
 }
 
 // SourceSpec describes a source that is to be made.
@@ -60,8 +104,10 @@ type SourceSpec struct {
 	Shared *Source
 	// Namesakes: others may have the same names and type, on purpose, and nobody is warned of it.
 	Namesakes bool
-	// Settings tells the effective settings in a line.
-	Settings string
+	// Settings tells the effective settings in a line. SettingsOf, instead, writes it each time it is asked; it must hold
+	// neither the source nor what the source reads.
+	Settings   string
+	SettingsOf fmt.Stringer
 	// Layers are a pipeline's.
 	Layers []SourceSpec
 	// Breaker, Limiter and Budget read the present state; nil where there is none. They are called at scrapes, without any
@@ -74,6 +120,9 @@ type SourceSpec struct {
 // BreakerReading is a circuit breaker's state at one moment.
 type BreakerReading struct {
 	State State
+	// In is how many breakers are in each state, indexed by State, where the source stands for several: those of a Keyed
+	// layer. All 0: it is one breaker, in State.
+	In [6]int64
 	// Since is when the breaker entered the state, NextProbe when an open one lets a probe through (zero otherwise).
 	Since, NextProbe time.Time
 	// Seq is the sequence number of the last published transition.
@@ -82,17 +131,23 @@ type BreakerReading struct {
 	// ratio, or a number of consecutive failures.
 	Calls, Failures     int64
 	FailureRatio, Limit float64
+	// SlowCalls is how many of Calls were slow, SlowRatio their share, SlowLimit what that is measured against; all 0 where
+	// slow calls are not counted.
+	SlowCalls            int64
+	SlowRatio, SlowLimit float64
 	// Cooldown is how long the breaker stays open when it opens next, or stays open now.
 	Cooldown time.Duration
+	// Shadow tells that the breaker lets every call through, whatever its state.
+	Shadow bool
 	// Spent is the time spent in each state so far, indexed by State; 0 is no state.
 	Spent [6]time.Duration
 }
 
 // LimiterReading is a limiter's state at one moment.
 type LimiterReading struct {
-	// Limit is how many calls a bulkhead lets run at once; of a rate limiter, the burst.
+	// Limit is how many calls a bulkhead or an adaptive limiter lets run at once; of a rate limiter, the burst.
 	Limit int64
-	// Usage is how many of them run; of a rate limiter, how many of the burst are taken and not refilled yet.
+	// Usage is how many run; of a rate limiter, how many of the burst are taken and not refilled yet.
 	Usage int64
 	// Queued is how many calls wait.
 	Queued int64
@@ -108,59 +163,95 @@ type BudgetReading struct {
 
 // String returns the source's names and type, for people.
 func (s *Source) String() string {
-	return strings.Trim(s.spec.Pipeline+"/"+s.spec.Layer, "/") + " (" + s.spec.Type + ")"
+	return strings.Trim(s.pipeline+"/"+s.layer, "/") + " (" + s.typ + ")"
 }
 
 // Pipeline returns the pipeline's name; empty for the state of a shared layer.
-func (s *Source) Pipeline() string { return s.spec.Pipeline }
+func (s *Source) Pipeline() string { return s.pipeline }
 
 // Layer returns the layer's name; empty for a pipeline.
-func (s *Source) Layer() string { return s.spec.Layer }
+func (s *Source) Layer() string { return s.layer }
 
 // Type returns the source's type: "pipeline", or the layer's.
-func (s *Source) Type() string { return s.spec.Type }
+func (s *Source) Type() string { return s.typ }
 
 // Position returns the layer's place in its pipeline, 0 the outermost.
-func (s *Source) Position() int { return s.spec.Position }
+func (s *Source) Position() int { return int(s.position) }
 
 // Shared returns the source of the state that the layer uses, nil if it has none.
-func (s *Source) Shared() *Source { return s.spec.Shared }
+func (s *Source) Shared() *Source { return s.shared }
 
-// Settings returns the effective settings in a line.
-func (s *Source) Settings() string { return s.spec.Settings }
+// Settings returns the effective settings in a line, as they were when the source was made, or, for a source that writes
+// them when asked, as they are.
+func (s *Source) Settings() string {
+	if s.settings == nil {
+		return ""
+	}
+	return s.settings.String()
+}
 
 // Layers returns a pipeline's layers, the outermost first. The slice must not be changed.
-func (s *Source) Layers() []*Source { return s.layers }
+func (s *Source) Layers() []*Source {
+	if s.layers == nil {
+		return nil
+	}
+	return *s.layers
+}
+
+// has tells whether a pipeline has a layer of a type.
+func (s *Source) has(layerType string) bool {
+	return slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
+}
 
 // ID is the source's own number in this process: it is never used again.
 func (s *Source) ID() uint64 { return s.id }
 
 // Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
 // is -1 on [Off]. A [Table] does what is needed to keep things by it.
-func (s *Source) Index() int { return s.index }
+func (s *Source) Index() int { return int(s.index) }
 
 // Breaker reads a circuit breaker's state; false for other sources.
-func (s *Source) Breaker() (BreakerReading, bool) {
-	if s.spec.Breaker == nil {
-		return BreakerReading{}, false
-	}
-	return s.spec.Breaker(), true
-}
+func (s *Source) Breaker() (BreakerReading, bool) { return read[BreakerReading](s.reads) }
 
 // Limiter reads a limiter's state; false for other sources.
-func (s *Source) Limiter() (LimiterReading, bool) {
-	if s.spec.Limiter == nil {
-		return LimiterReading{}, false
-	}
-	return s.spec.Limiter(), true
-}
+func (s *Source) Limiter() (LimiterReading, bool) { return read[LimiterReading](s.reads) }
 
 // Budget reads a retry budget's state; false for other sources.
-func (s *Source) Budget() (BudgetReading, bool) {
-	if s.spec.Budget == nil {
-		return BudgetReading{}, false
+func (s *Source) Budget() (BudgetReading, bool) { return read[BudgetReading](s.reads) }
+
+// reads are the functions that read the state of what spec describes.
+func (spec SourceSpec) reads() (all any) {
+	if spec.Breaker != nil {
+		all = spec.Breaker
 	}
-	return s.spec.Budget(), true
+	if spec.Limiter != nil {
+		all = also(all, spec.Limiter)
+	}
+	if spec.Budget != nil {
+		all = also(all, spec.Budget)
+	}
+	return all
+}
+
+func also(all, another any) any {
+	if all == nil {
+		return another
+	}
+	return []any{all, another}
+}
+
+func read[R any](reads any) (r R, ok bool) {
+	switch reads := reads.(type) {
+	case func() R:
+		return reads(), true
+	case []any:
+		for _, other := range reads {
+			if r, ok = read[R](other); ok {
+				return r, true
+			}
+		}
+	}
+	return r, false
 }
 
 // SourceAdded: a pipeline or a shared layer was made.

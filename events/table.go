@@ -37,7 +37,7 @@ type row[V any] struct {
 // nor make or remove sources. A V may be dropped while whoever got it still uses it.
 func NewTable[V any](bus *Bus, open func(*Source) *V, drop func(*Source, *V)) *Table[V] {
 	t := &Table[V]{hub: &bus.hub, open: open, drop: drop, cancel: func() {}}
-	if !bus.hub.accepts(open == nil, "NewTable") {
+	if !bus.Source.hub.accepts(open == nil, "NewTable") {
 		return t
 	}
 	t.cancel = bus.Source.observe(func(_ context.Context, e SourceAdded) {
@@ -71,13 +71,13 @@ func (t *Table[V]) make(s *Source) *V {
 	if t.closed || s.left() || s.hub != t.hub || s.index < 0 {
 		return nil
 	}
-	slot := &t.grow(s.index)[s.index]
+	slot := &t.grow(int(s.index))[s.index]
 	if r := slot.Load(); r != nil && r.source == s.id {
 		return r.value
 	}
 	t.take(slot) // its source's end is not told yet, but its index is used again
 	v := t.open(s)
-	slot.Store(&row[V]{s.id, s.rest, v})
+	slot.Store(&row[V]{s.id, s.remains(), v})
 	return v
 }
 

@@ -15,6 +15,7 @@ type Topic[E Event] struct {
 
 type subscription[E Event] struct {
 	handle func(context.Context, E)
+	by     *Subscriber
 }
 
 // Heard tells whether anybody subscribes: one atomic load. Publishers build no event unless it is true.
@@ -27,7 +28,7 @@ func (t *Topic[E]) Subscribe(handle func(context.Context, E)) (cancel func()) {
 	if !t.hub.accepts(handle == nil, zero.EventName()) {
 		return func() {}
 	}
-	s := &subscription[E]{handle}
+	s := &subscription[E]{handle, t.hub.subscriber()}
 	t.mu.Lock()
 	t.subs.Store(with(t.subs.Load(), s))
 	t.mu.Unlock()
@@ -70,9 +71,10 @@ func (t *Topic[E]) deliver(ctx context.Context, subs []*subscription[E], i int, 
 		if next == len(subs) {
 			return
 		}
+		by := subs[next].by
 		next++
 		if v := recover(); v != nil {
-			t.hub.panicked(ctx, e, v)
+			by.panicked(ctx, e, v)
 			return
 		}
 		for next < len(subs) { // the handler ends the goroutine: the others still get the event

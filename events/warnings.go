@@ -31,7 +31,7 @@ func (w *Warnings) Subscribe(handle func(context.Context, ConfigWarning)) (cance
 	if !w.hub.accepts(handle == nil, ConfigWarning{}.EventName()) {
 		return func() {}
 	}
-	h := &hearer{hub: w.hub, handle: handle}
+	h := &hearer{by: w.hub.subscriber(), handle: handle}
 	w.mu.Lock()
 	for _, s := range w.sources.list() {
 		for _, e := range s.Warnings() {
@@ -68,7 +68,7 @@ func (w *Warnings) Publish(ctx context.Context, e ConfigWarning) {
 	hearers := w.hearers
 	for _, h := range hearers {
 		if !h.box.Put(heardWarning{ctx, e}, maxUnheard) {
-			w.hub.dropped.Add(1)
+			h.by.CountDropped()
 		}
 	}
 	w.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Source) Warnings() []ConfigWarning {
 
 // hearer is one subscriber. Its outbox gives it warnings one at a time, in order.
 type hearer struct {
-	hub      *hub
+	by       *Subscriber
 	handle   func(context.Context, ConfigWarning)
 	canceled atomic.Bool
 	box      Outbox[heardWarning] // guarded by Warnings.mu
@@ -115,7 +115,7 @@ func (h *hearer) deliver(w heardWarning) {
 	if h.canceled.Load() {
 		return
 	}
-	defer h.hub.guard(w.ctx, w.e)
+	defer h.by.Guard(w.ctx, w.e)
 	h.handle(w.ctx, w.e)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -69,7 +70,7 @@ func TestWarningsGoWithTheirSource(t *testing.T) {
 	warn(other, stays, "on another bus")
 	var late []string
 	bus.ConfigWarning.Subscribe(hear(&late))
-	if want := []string{"stays"}; !slices.Equal(late, want) {
+	if want := []string{"stays"}; !slices.Equal(late, want) || len(goes.Warnings()) != 1 || len(stays.Warnings()) != 1 {
 		t.Errorf("got %v, want %v", late, want)
 	}
 }
@@ -206,6 +207,45 @@ func TestAHandlerOfWarningsMaySubscribeWarnAndMakeSources(t *testing.T) {
 	if want := "first second"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// BUS-04 PIPE-10
+func TestWhatComesWhileASubscriberIsToldWhatWasKeptIsNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		s := bus.NewSource(named("s"))
+		warn(bus, s, "kept")
+		var got []string
+		bus.ConfigWarning.Subscribe(func(_ context.Context, e events.ConfigWarning) {
+			if got = append(got, e.Code); e.Code == "kept" {
+				warn(bus, s, "meanwhile")
+			}
+		})
+		synctest.Wait()
+		if want := []string{"kept", "meanwhile"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// BUS-04
+func TestASubscriberThatHasLeftIsNotToldWhatWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		s := bus.NewSource(named("s"))
+		var got []string
+		var cancel func()
+		cancel = bus.ConfigWarning.Subscribe(func(_ context.Context, e events.ConfigWarning) {
+			got = append(got, e.Code)
+			warn(bus, s, "waits")
+			cancel()
+		})
+		warn(bus, s, "first")
+		synctest.Wait()
+		if want := []string{"first"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
 }
 
 // BUS-04: many subscribe while many warn, and each subscriber gets each warning once.

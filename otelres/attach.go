@@ -58,6 +58,7 @@ type adapter struct {
 	tracer             trace.Tracer // nil if spans go nowhere
 	spanEvents         bool
 	omitSingleAttempts bool
+	pipelines          func(string) bool // nil: all
 	in                 *instruments
 	sources            *events.Table[source]
 	failures           failuresByName
@@ -84,6 +85,7 @@ func attach(bus *events.Bus, cfg Config) (cancels []func()) {
 		tracer:             tracer,
 		spanEvents:         tracer != nil && !cfg.OmitSpanEvents,
 		omitSingleAttempts: cfg.OmitSingleAttempts,
+		pipelines:          cfg.Pipelines,
 		in:                 newInstruments(meter, cfg.Durations),
 	}
 	for _, s := range a.subscribe(bus) {
@@ -117,6 +119,9 @@ func (c Config) meter() metric.Meter {
 }
 
 func (a *adapter) open(s *events.Source) *source {
+	if a.pipelines != nil && s.Pipeline() != "" && !a.pipelines(s.Pipeline()) {
+		return nil
+	}
 	f := a.failures.of(s.Pipeline())
 	if s.Layer() == "" {
 		return &source{pipeline: newPipeline(s, a.in, f)}

@@ -8,19 +8,39 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// call is an execution or an attempt under way that a trace knows of: what its end needs. An execution whose span takes
-// span events is also the context of what runs in it, so that they find it: the span that happens to be current may be
-// the user's, or another adapter's.
+// call is an execution or an attempt under way that a trace knows of: what its end needs. One with a span is also the
+// context of what runs in it, so that span events find their execution, and each adapter its own spans: the span that
+// happens to be current may be the user's, or another adapter's.
 type call struct {
 	context.Context // with the span
 	a               *adapter
 	p               *pipeline
-	span            trace.Span // nil if the adapter makes none
+	span            trace.Span      // nil if the adapter makes none
+	before          context.Context // without the span
+	execution       uint64
+	attempt         int // 0 for an execution
 }
 
-// Value implements [context.Context]. The adapter itself is the key, so that each finds its own.
+// inExecution, inCall and inAnyCall are the keys of contexts under which the innermost call is found: an adapter's last
+// execution, an adapter's last execution or attempt, and that of any adapter.
+type (
+	inExecution struct{ *adapter }
+	inCall      struct{ *adapter }
+	inAnyCall   struct{}
+)
+
+// Value implements [context.Context].
 func (c *call) Value(key any) any {
-	if key == any(c.a) {
+	switch key := key.(type) {
+	case inExecution:
+		if key.adapter == c.a && c.attempt == 0 {
+			return c
+		}
+	case inCall:
+		if key.adapter == c.a {
+			return c
+		}
+	case inAnyCall:
 		return c
 	}
 	return c.Context.Value(key)
@@ -44,12 +64,12 @@ func (a *adapter) executionStarted(ctx context.Context, e events.ExecutionStarte
 		p.active.Add(1)
 		return nil, p.untracedExecution
 	}
-	c := a.begin(ctx, p, a.tracer != nil, p.name, p.executionOptions)
-	p.active.Add(1)
-	if c.span != nil && a.spanEvents && c.span.IsRecording() {
-		return c, c.finishExecution
+	c := &call{Context: ctx, a: a, p: p, execution: e.Execution}
+	if a.tracer != nil {
+		c.begin(p.name, p.executionOptions)
 	}
-	return c.Context, c.finishExecution
+	p.active.Add(1)
+	return c.context(), c.finishExecution
 }
 
 func (c *call) finishExecution(e events.ExecutionFinished) {
@@ -71,11 +91,14 @@ func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (
 	if !a.traces(ctx) {
 		return nil, p.untracedAttempt
 	}
-	c := a.begin(ctx, p, a.tracer != nil && (p.retried || !a.omitSingleAttempts), p.attemptName, p.attemptOptions[e.Kind])
-	if c.span != nil && c.span.IsRecording() {
-		setAttemptStart(c.span, e)
+	c := &call{Context: ctx, a: a, p: p, execution: e.Execution, attempt: max(e.Attempt, 1)}
+	if a.tracer != nil && (p.retried || !a.omitSingleAttempts) {
+		c.begin(p.attemptName, p.attemptOptions[e.Kind])
+		if c.span.IsRecording() {
+			setAttemptStart(c.span, e)
+		}
 	}
-	return c.Context, c.finishAttempt
+	return c.context(), c.finishAttempt
 }
 
 func (c *call) finishAttempt(e events.AttemptFinished) {
@@ -97,12 +120,47 @@ func (a *adapter) traces(ctx context.Context) bool {
 	return a.tracer != nil || trace.SpanContextFromContext(ctx).IsSampled()
 }
 
-func (a *adapter) begin(ctx context.Context, p *pipeline, spans bool, name string, options []trace.SpanStartOption) *call {
-	c := &call{Context: ctx, a: a, p: p}
-	if spans {
-		c.Context, c.span = a.tracer.Start(ctx, name, options...)
+// begin starts the call's span.
+func (c *call) begin(name string, options []trace.SpanStartOption) {
+	c.before = c.Context
+	c.Context, c.span = c.a.tracer.Start(c.parent(), name, options...)
+}
+
+// context returns what runs in the call gets.
+func (c *call) context() context.Context {
+	if c.span == nil {
+		return c.Context
 	}
 	return c
+}
+
+// parent returns the context with the span that the call's is a child of: the current one, unless that is another
+// adapter's, which this adapter's exporter does not have. Then it is the one that was current before the other adapter
+// began the same call, or this adapter's last.
+func (c *call) parent() context.Context {
+	at := c.before
+	for {
+		current := trace.SpanContextFromContext(at)
+		if !current.IsValid() {
+			break
+		}
+		other, ok := at.Value(inAnyCall{}).(*call)
+		if !ok || other.a == c.a || other.span.SpanContext().SpanID() != current.SpanID() {
+			break
+		}
+		if other.execution == c.execution && other.attempt == c.attempt {
+			at = other.before
+			continue
+		}
+		if own, ok := at.Value(inCall{c.a}).(*call); ok {
+			return trace.ContextWithSpan(c.before, own.span)
+		}
+		break
+	}
+	if at == c.before {
+		return at
+	}
+	return trace.ContextWithSpan(c.before, trace.SpanFromContext(at))
 }
 
 // pipelineOf returns what is kept for the source of an event; nil if the event is not to be told: it is of a call that a

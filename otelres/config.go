@@ -15,10 +15,15 @@ type Config struct {
 	TracerProvider trace.TracerProvider
 	// MeterProvider makes the instruments. Nil means the global one, also if that is set later.
 	MeterProvider metric.MeterProvider
+	// Pipelines tells by its name whether a pipeline, with its layers, becomes spans and metrics. Nil means that all do.
+	// State that pipelines share, such as a breaker's, is told in any case. It is asked when a pipeline comes, once for it
+	// and once for each layer.
+	Pipelines func(name string) bool
 	// OmitSingleAttempts leaves out the attempt's span in pipelines in which no second attempt is possible: it would
 	// repeat the execution's.
 	OmitSingleAttempts bool
-	// OmitSpanEvents leaves out the span events: retry scheduled, call rejected, timeout fired, breaker's state changed.
+	// OmitSpanEvents leaves out the span events: retry scheduled, call rejected, timeout fired, fallback
+	// used, breaker's state changed.
 	OmitSpanEvents bool
 	// Durations says which durations are measured. Zero means DurationsAll. The counters stay in any case.
 	Durations Durations

@@ -2,7 +2,6 @@ package otelres_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +18,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// go test ./otelres -run Golden -update
-var update = flag.Bool("update", false, "write the golden files")
-
 // OTEL-04
 func TestGoldenSpans(t *testing.T) {
 	r := newRig(t)
@@ -36,8 +32,10 @@ func TestGoldenMetrics(t *testing.T) {
 	compare(t, "metrics.golden", metricsText(t, r.collect()))
 }
 
-// story publishes what a pipeline does in five calls: healed by a retry, rejected, timed out, cancelled, failed.
+// story publishes what two pipelines do. The first has five calls: healed by a retry, rejected, timed out, cancelled,
+// failed.
 func (r *rig) story() {
+	r.profiles()
 	db := r.breaker("users-db", func() events.BreakerReading {
 		return events.BreakerReading{State: events.StateOpen, Since: time.Unix(1_000_000, 0), NextProbe: time.Unix(1_000_030, 500_000_000),
 			Calls: 40, Failures: 24, FailureRatio: .6, Limit: .5, Cooldown: 30 * time.Second,
@@ -86,7 +84,7 @@ func (r *rig) story() {
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
-	if *update {
+	if otelres.Update() {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +112,13 @@ func spansText(spans []sdktrace.ReadOnlySpan) string {
 			}
 			fmt.Fprintf(&b, "%s%q %s %s %q\n", indent, s.Name(), s.SpanKind(), s.Status().Code, s.Status().Description)
 			writeAttributes(&b, indent+"    ", s.Attributes())
+			for _, l := range s.Links() {
+				for place, other := range spans {
+					if other.SpanContext().SpanID() == l.SpanContext.SpanID() {
+						fmt.Fprintf(&b, "%s    link to %q, span %d\n", indent, other.Name(), place)
+					}
+				}
+			}
 			for _, e := range s.Events() {
 				fmt.Fprintf(&b, "%s    event %s\n", indent, e.Name)
 				writeAttributes(&b, indent+"        ", e.Attributes)

@@ -12,6 +12,7 @@ import (
 // instruments are those that are recorded to as events come. A histogram that [Config.Durations] rules out is a no-op.
 type instruments struct {
 	executions, attempts, failures, stops, rejections, timeouts, transitions metric.Int64Counter
+	fallbacks, hedgeWins, hedgeDenials, flights                              metric.Int64Counter
 	wait                                                                     metric.Float64Counter
 	executionAttempts                                                        metric.Int64Histogram
 	executionDuration, attemptDuration                                       metric.Float64Histogram
@@ -27,6 +28,10 @@ func newInstruments(meter metric.Meter, d Durations) *instruments {
 		rejections:        m.counter(nameRejections),
 		timeouts:          m.counter(nameTimeouts),
 		transitions:       m.counter(nameTransitions),
+		fallbacks:         m.counter(nameFallbacks),
+		hedgeWins:         m.counter(nameHedgeWins),
+		hedgeDenials:      m.counter(nameHedgeDenials),
+		flights:           m.counter(nameFlightCalls),
 		wait:              m.secondsCounter(nameExecutionWait),
 		executionAttempts: m.countHistogram(nameExecutionAttempts),
 	}
@@ -79,6 +84,12 @@ func (m maker) observedUpDown(name string) metric.Int64ObservableUpDownCounter {
 func (m maker) observedSeconds(name string) metric.Float64ObservableCounter {
 	d := describe(name)
 	i, err := m.meter.Float64ObservableCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return reported(name, i, err)
+}
+
+func (m maker) observedCounter(name string) metric.Int64ObservableCounter {
+	d := describe(name)
+	i, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
 	return reported(name, i, err)
 }
 

@@ -15,6 +15,9 @@ type layer struct {
 	failures *failures // of the pipeline
 
 	timeouts    *series
+	hedges      *series // wins and denials, by pipeline
+	fallbacks   *family[events.Outcome]
+	flights     *family[events.FlightRole]
 	rejections  *family[events.Reason]
 	stops       *family[events.Reason]
 	transitions families[events.State, events.Reason] // of a breaker's state
@@ -37,6 +40,9 @@ func newLayer(s *events.Source, in *instruments, f *failures) *layer {
 		name:       attribute.String(events.KeyLayerName, s.Layer()),
 		layerType:  attribute.String(events.KeyLayerType, s.Type()),
 		timeouts:   newSeries(placeOf(s)...),
+		hedges:     newSeries(pipelineOf(s)...),
+		fallbacks:  newFamily(events.KeyOutcome, events.Outcomes(), pipelineOf(s)...),
+		flights:    newFamily(events.KeyFlightRole, events.FlightRoles(), pipelineOf(s)...),
 		rejections: newFamily(events.KeyReason, reasons, placeOf(s)...),
 		stops:      newFamily(events.KeyReason, reasons, pipelineOf(s)...),
 	}
@@ -65,6 +71,15 @@ func (l *layer) openPlace(layerType string) {
 		}
 	case events.TypeTimeout:
 		l.zeros = append(l.zeros, zero{l.in.timeouts, l.timeouts})
+	case events.TypeFallback:
+		l.zeros = append(l.zeros, zero{l.in.fallbacks, l.fallbacks.of(events.OutcomeFallback)},
+			zero{l.in.fallbacks, l.fallbacks.of(events.OutcomeFailure)})
+	case events.TypeSingleflight:
+		for _, role := range events.FlightRoles() {
+			l.zeros = append(l.zeros, zero{l.in.flights, l.flights.of(role)})
+		}
+	case events.TypeHedge:
+		l.zeros = append(l.zeros, zero{l.in.hedgeWins, l.hedges}, zero{l.in.hedgeDenials, l.hedges})
 	}
 }
 

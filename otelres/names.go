@@ -16,6 +16,7 @@ const (
 	keyLayerShared    = "resilience.layer.shared"
 	keyLayerSettings  = "resilience.layer.settings"
 	keyVersion        = "resilience.version"
+	keyBusSubscriber  = "resilience.bus.subscriber"
 	waitKindBackoff   = "backoff"
 	waitKindQueue     = "queue"
 	attemptSpanSuffix = " attempt" // behind the pipeline's name, which is the execution span's
@@ -28,6 +29,7 @@ const (
 	spanEventRejected       = spanEventPrefix + "call.rejected"
 	spanEventTimedOut       = spanEventPrefix + "timeout.fired"
 	spanEventStateChanged   = spanEventPrefix + "circuit_breaker.state_changed"
+	spanEventFallbackUsed   = spanEventPrefix + "fallback.used"
 )
 
 // Kind is a metric's kind.
@@ -67,8 +69,14 @@ const (
 	nameAttemptFailures   = "resilience.attempt.failures"
 	nameAttemptDuration   = "resilience.attempt.duration"
 	nameRetryStops        = "resilience.retry.stops"
+	nameBudgetAvailable   = "resilience.retry.budget.available"
+	nameBudgetLimit       = "resilience.retry.budget.limit"
 	nameRejections        = "resilience.rejections"
 	nameTimeouts          = "resilience.timeouts"
+	nameFallbacks         = "resilience.fallbacks"
+	nameHedgeWins         = "resilience.hedge.wins"
+	nameHedgeDenials      = "resilience.hedge.denials"
+	nameFlightCalls       = "resilience.singleflight.calls"
 	nameState             = "resilience.circuit_breaker.state"
 	nameStateTime         = "resilience.circuit_breaker.state.time"
 	nameStateChangeTime   = "resilience.circuit_breaker.state_change.time"
@@ -83,6 +91,8 @@ const (
 	nameLimiterQueued     = "resilience.limiter.queued"
 	nameLayerInfo         = "resilience.layer.info"
 	nameBuildInfo         = "resilience.build.info"
+	nameDroppedEvents     = "resilience.bus.dropped_events"
+	nameHandlerPanics     = "resilience.bus.handler_panics"
 )
 
 var (
@@ -94,6 +104,8 @@ var (
 	byPlace    = []string{events.KeyPipelineName, events.KeyLayerName}
 	byState    = []string{events.KeyLayerName, events.KeyState}
 	byLayer    = []string{events.KeyLayerName}
+
+	bySubscriber = []string{keyBusSubscriber}
 )
 
 var metrics = []Metric{
@@ -115,10 +127,22 @@ var metrics = []Metric{
 		"How long attempts took, where a second one is possible."},
 	{nameRetryStops, KindCounter, "{stop}", []string{events.KeyPipelineName, events.KeyReason}, nil,
 		"Retries that ended without success."},
+	{nameBudgetAvailable, KindGauge, "{attempt}", byLayer, nil,
+		"Extra attempts that a retry budget would grant now; 0 if it is drained."},
+	{nameBudgetLimit, KindGauge, "{attempt}", byLayer, nil,
+		"Extra attempts that a retry budget grants at most."},
 	{nameRejections, KindCounter, "{rejection}", []string{events.KeyPipelineName, events.KeyLayerName, events.KeyReason}, nil,
 		"Calls that a layer refused."},
 	{nameTimeouts, KindCounter, "{timeout}", byPlace, nil,
 		"Times that a timeout's limit passed."},
+	{nameFallbacks, KindCounter, "{fallback}", byOutcome, nil,
+		"Fallbacks that answered a call, by whether they could."},
+	{nameHedgeWins, KindCounter, "{hedge}", byPipeline, nil,
+		"Hedges that succeeded before the runs that were started earlier."},
+	{nameHedgeDenials, KindCounter, "{hedge}", byPipeline, nil,
+		"Hedges that were due and that a budget refused."},
+	{nameFlightCalls, KindCounter, "{call}", []string{events.KeyPipelineName, events.KeyFlightRole}, nil,
+		"Calls with a key, by whether they led or followed another."},
 	{nameState, KindUpDownCounter, "{circuit_breaker}", byState, nil,
 		"Circuit breakers by state: 1 for the state that one is in, 0 for the others."},
 	{nameStateTime, KindCounter, "s", byState, nil,
@@ -148,13 +172,8 @@ var metrics = []Metric{
 		"1 for each layer of a pipeline: its place, the shared state it uses, its effective settings."},
 	{nameBuildInfo, KindGauge, "", []string{keyVersion}, nil,
 		"1, with the version of Telltale."},
-}
-
-// withoutProducer lists the metrics whose facts no event or reading tells yet.
-var withoutProducer = []string{
-	"resilience.retry.budget.available", "resilience.retry.budget.limit", // no budgets
-	"resilience.hedge.wins", "resilience.hedge.denials", // no hedges
-	"resilience.singleflight.calls",                                  // no singleflight
-	"resilience.fallbacks",                                           // no fallbacks
-	"resilience.bus.dropped_events", "resilience.bus.handler_panics", // the bus counts, but not by subscriber
+	{nameDroppedEvents, KindCounter, "{event}", bySubscriber, nil,
+		"Events that a subscriber lost: its bounded queue was full, or it could not write them."},
+	{nameHandlerPanics, KindCounter, "{panic}", bySubscriber, nil,
+		"Panics of a subscriber's handlers."},
 }

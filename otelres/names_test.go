@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// OTEL-04: the table and the list of what has no producer together are the metrics of TELEMETRY.md.
-func TestEveryMetricIsMadeOrListedAsWithoutProducer(t *testing.T) {
+// OTEL-04: no metric that was decided on is forgotten.
+func TestEveryMetricIsMade(t *testing.T) {
 	want := []string{
 		"resilience.executions", "resilience.execution.duration", "resilience.execution.active", "resilience.execution.attempts",
 		"resilience.execution.wait.time", "resilience.attempts", "resilience.attempt.failures", "resilience.attempt.duration",
@@ -19,7 +19,7 @@ func TestEveryMetricIsMadeOrListedAsWithoutProducer(t *testing.T) {
 		"resilience.circuit_breaker.cooldown", "resilience.limiter.limit", "resilience.limiter.usage", "resilience.limiter.queued",
 		"resilience.layer.info", "resilience.build.info", "resilience.bus.dropped_events", "resilience.bus.handler_panics",
 	}
-	got := slices.Clone(withoutProducer)
+	var got []string
 	for _, m := range Metrics() {
 		got = append(got, m.Name)
 	}

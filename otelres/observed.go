@@ -15,7 +15,8 @@ type observed struct {
 	executionActive, state, limit, usage, queued                      metric.Int64ObservableUpDownCounter
 	stateTime                                                         metric.Float64ObservableCounter
 	stateChange, nextProbe, failureRatio, failureRatioLimit, cooldown metric.Float64ObservableGauge
-	windowCalls, layerInfo, buildInfo                                 metric.Int64ObservableGauge
+	windowCalls, layerInfo, buildInfo, budgetAvailable, budgetLimit   metric.Int64ObservableGauge
+	droppedEvents, handlerPanics                                      metric.Int64ObservableCounter
 }
 
 func newObserved(meter metric.Meter) *observed {
@@ -35,6 +36,10 @@ func newObserved(meter metric.Meter) *observed {
 		windowCalls:       m.observedCount(nameWindowCalls),
 		layerInfo:         m.observedCount(nameLayerInfo),
 		buildInfo:         m.observedCount(nameBuildInfo),
+		budgetAvailable:   m.observedCount(nameBudgetAvailable),
+		budgetLimit:       m.observedCount(nameBudgetLimit),
+		droppedEvents:     m.observedCounter(nameDroppedEvents),
+		handlerPanics:     m.observedCounter(nameHandlerPanics),
 	}
 }
 
@@ -48,7 +53,7 @@ func (a *adapter) observe(bus *events.Bus, meter metric.Meter) (cancel func()) {
 		to.ObserveInt64(o.buildInfo, 1, build)
 		return nil
 	}, o.executionActive, o.state, o.limit, o.usage, o.queued, o.stateTime, o.stateChange, o.nextProbe, o.failureRatio,
-		o.failureRatioLimit, o.cooldown, o.windowCalls, o.layerInfo, o.buildInfo)
+		o.failureRatioLimit, o.cooldown, o.windowCalls, o.layerInfo, o.buildInfo, o.budgetAvailable, o.budgetLimit, o.droppedEvents, o.handlerPanics)
 	if err != nil {
 		otel.Handle(fmt.Errorf("otelres: reading at collection: %w", err))
 	}

@@ -2,7 +2,6 @@ package otelres
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
@@ -20,6 +19,8 @@ type pipeline struct {
 
 	byOutcome       *family[events.Outcome] // of executions, and of attempts' durations
 	attempts        families[events.AttemptKind, events.Outcome]
+	outcomes        []events.Outcome     // those that its calls can have
+	kinds           []events.AttemptKind // those that its layers start
 	backoff, queued *series
 
 	attemptName      string // of the spans
@@ -36,10 +37,12 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 	kinds, outcomes := events.AttemptKinds(), events.Outcomes()
 	p := &pipeline{
 		in: in, failures: f, name: s.Pipeline(),
-		retried: slices.ContainsFunc(s.Layers(), func(l *events.Source) bool { return l.Type() == events.TypeRetry }),
+		retried: len(events.AttemptKindsOf(s)) > 1,
 
 		byOutcome: newFamily(events.KeyOutcome, outcomes, name),
 		attempts:  newFamilies(events.KeyAttemptKind, kinds, events.KeyOutcome, outcomes, name),
+		outcomes:  events.OutcomesOf(s),
+		kinds:     events.AttemptKindsOf(s),
 		backoff:   newSeries(name, attribute.String(keyWaitKind, waitKindBackoff)),
 		queued:    newSeries(name, attribute.String(keyWaitKind, waitKindQueue)),
 
@@ -91,11 +94,11 @@ func (p *pipeline) attemptFinished(ctx context.Context, e events.AttemptFinished
 
 // zero makes the counters' series over closed attributes exist.
 func (p *pipeline) zero(ctx context.Context) {
-	for _, o := range events.Outcomes() {
+	for _, o := range p.outcomes {
 		p.in.executions.Add(ctx, 0, p.byOutcome.of(o).add...)
 	}
 	for _, o := range events.AttemptOutcomes() {
-		for _, k := range events.AttemptKinds() {
+		for _, k := range p.kinds {
 			p.in.attempts.Add(ctx, 0, p.attempts.of(k, o).add...)
 		}
 	}

@@ -18,6 +18,8 @@ type readings struct {
 	infos    map[attribute.Distinct]metric.MeasurementOption
 	breakers map[string]*breakers              // by layer
 	limiters map[string]*events.LimiterReading // by layer
+	budgets  map[string]*events.BudgetReading  // by name
+	counted  []*events.Subscriber
 }
 
 // breakers is what the breakers of one name say.
@@ -48,6 +50,8 @@ func (a *adapter) read(bus *events.Bus) *readings {
 		infos:    map[attribute.Distinct]metric.MeasurementOption{},
 		breakers: map[string]*breakers{},
 		limiters: map[string]*events.LimiterReading{},
+		budgets:  map[string]*events.BudgetReading{},
+		counted:  bus.Subscribers(),
 	}
 	for s := range a.sources.All {
 		switch {
@@ -65,6 +69,9 @@ func (a *adapter) read(bus *events.Bus) *readings {
 		}
 		if l, ok := guarded(s, s.Limiter); ok {
 			r.addLimiter(s.Layer(), l)
+		}
+		if b, ok := guarded(s, s.Budget); ok {
+			r.addBudget(s.Layer(), b)
 		}
 	}
 	return r
@@ -87,7 +94,11 @@ func (r *readings) addBreaker(name string, b events.BreakerReading, spent []time
 		sum = &breakers{inState: make([]int64, len(events.States())+1)}
 		r.breakers[name] = sum
 	}
-	if int(b.State) < len(sum.inState) {
+	if b.In != [len(b.In)]int64{} {
+		for state, n := range b.In {
+			sum.inState[state] += n
+		}
+	} else if int(b.State) < len(sum.inState) {
 		sum.inState[b.State]++
 	}
 	sum.spent = spent
@@ -108,6 +119,16 @@ func (r *readings) addLimiter(name string, l events.LimiterReading) {
 	sum.Limit += l.Limit
 	sum.Usage += l.Usage
 	sum.Queued += l.Queued
+}
+
+func (r *readings) addBudget(name string, b events.BudgetReading) {
+	sum := r.budgets[name]
+	if sum == nil {
+		sum = new(events.BudgetReading)
+		r.budgets[name] = sum
+	}
+	sum.Available += b.Available
+	sum.Limit += b.Limit
 }
 
 // unix returns a time as Unix seconds, 0 for none.
@@ -134,6 +155,16 @@ func (r *readings) report(o *observed, to metric.Observer) {
 		to.ObserveInt64(o.limit, l.Limit, layer)
 		to.ObserveInt64(o.usage, l.Usage, layer)
 		to.ObserveInt64(o.queued, l.Queued, layer)
+	}
+	for name, b := range r.budgets {
+		budget := metric.WithAttributes(attribute.String(events.KeyLayerName, name))
+		to.ObserveInt64(o.budgetAvailable, b.Available, budget)
+		to.ObserveInt64(o.budgetLimit, b.Limit, budget)
+	}
+	for _, s := range r.counted {
+		by := metric.WithAttributes(attribute.String(keyBusSubscriber, s.Name()))
+		to.ObserveInt64(o.droppedEvents, int64(s.Dropped()), by)
+		to.ObserveInt64(o.handlerPanics, int64(s.HandlerPanics()), by)
 	}
 }
 

@@ -176,8 +176,8 @@ func TestFailuresOfTheAdapterGoToTheHandler(t *testing.T) {
 	wrong := errors.New("wrong view")
 	r := newRig(t, func(c *otelres.Config) { c.MeterProvider = failingMeters{c.MeterProvider, wrong} })
 	errs := handled()
-	if len(errs) != 8 { // seven counters, one registration
-		t.Errorf("%d errors handled, want 8: %v", len(errs), errs)
+	if len(errs) != 12 { // eleven counters, one registration
+		t.Errorf("%d errors handled, want 12: %v", len(errs), errs)
 	}
 	for _, err := range errs {
 		if !errors.Is(err, wrong) {

@@ -80,12 +80,16 @@ func (r *rig) execution(ctx context.Context, s *events.Source, end events.Execut
 	}
 }
 
-// attempt publishes an attempt around body.
+// attempt publishes an attempt around body. Its kind follows from its number, unless end has one.
 func (r *rig) attempt(ctx context.Context, s *events.Source, number int, delay time.Duration, end events.AttemptFinished, body func(context.Context)) {
-	meta := events.Meta{Source: s, Attempt: number, Nested: events.Nested(ctx)}
-	kind := events.AttemptInitial
-	if number > 1 {
+	meta := events.Meta{Source: s, Execution: r.calls, Attempt: number, Nested: events.Nested(ctx)}
+	kind := end.Kind
+	switch {
+	case kind != 0:
+	case number > 1:
 		kind = events.AttemptRetry
+	default:
+		kind = events.AttemptInitial
 	}
 	end.Meta, end.Kind = meta, kind
 	var ends events.Ends[events.AttemptFinished]

@@ -31,7 +31,7 @@ func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
 
 func setAttemptStart(span trace.Span, e events.AttemptStarted) {
 	number := attribute.Int(events.KeyAttemptNumber, e.Attempt)
-	if e.Kind == events.AttemptInitial {
+	if e.Kind != events.AttemptRetry {
 		span.SetAttributes(number)
 		return
 	}
@@ -51,13 +51,30 @@ func setAttemptEnd(span trace.Span, o events.Outcome, class string) {
 
 // recording returns the span that takes the events of a call, nil if there is none.
 func (a *adapter) recording(ctx context.Context) trace.Span {
-	if !a.spanEvents || events.Nested(ctx) {
+	if !a.spanEvents {
 		return nil
 	}
-	if c, ok := ctx.Value(a).(*call); ok && c.span.IsRecording() {
+	return a.recordingSpan(ctx)
+}
+
+// recordingSpan returns the span of the execution that a context is in, nil if it is recorded nowhere.
+func (a *adapter) recordingSpan(ctx context.Context) trace.Span {
+	if a.tracer == nil || events.Nested(ctx) {
+		return nil
+	}
+	if c, ok := ctx.Value(inExecution{a}).(*call); ok && c.span.IsRecording() {
 		return c.span
 	}
 	return nil
+}
+
+// spanContext returns what a link to the execution that a context is in needs: that of the adapter's own span, or, if it
+// has none there, of the current one.
+func (a *adapter) spanContext(ctx context.Context) trace.SpanContext {
+	if c, ok := ctx.Value(inExecution{a}).(*call); ok {
+		return c.span.SpanContext()
+	}
+	return trace.SpanContextFromContext(ctx)
 }
 
 // addSpanEvent is the one place that writes span events: OpenTelemetry is moving them to logs.

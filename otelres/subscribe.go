@@ -24,15 +24,25 @@ func (a *adapter) subscribe(bus *events.Bus) []subscription {
 		hear(&bus.CallRejected, a.callRejected),
 		hear(&bus.TimedOut, a.timedOut),
 		hear(&bus.BreakerStateChanged, a.stateChanged),
+		hear(&bus.HedgeSettled, a.hedgeSettled),
+		hear(&bus.HedgeDenied, a.hedgeDenied),
+		hear(&bus.FallbackUsed, a.fallbackUsed),
+		hear(&bus.FlightJoined, a.flightJoined),
 	}
 }
 
-// skipped lists the kinds of events that become neither spans nor metrics: they are for logs.
+// skipped lists the kinds of events that become neither spans nor metrics: most are for logs.
 var skipped = kindsOf(
+	events.HedgeStarted{},   // the attempt that it starts has a span and a count
+	events.LimitChanged{},   // the limit is read when the SDK collects
+	events.ShadowRejected{}, // as a rejection, a breaker in shadow mode would look like one that refuses
+	events.FaultInjected{},  // what it does to the call is the call's outcome
+	events.KeyEvicted{},
+	events.ConfigWarning{},
 	events.LateResult{},
 	events.DiscardFailed{},
 	events.CallbackPanicked{},
-	events.HandlerPanicked{},
+	events.HandlerPanicked{}, // the bus counts panics; that is read when the SDK collects
 )
 
 func hear[E events.Event](t *events.Topic[E], handle func(context.Context, E)) subscription {

@@ -61,6 +61,45 @@ func (a *adapter) stateChanged(ctx context.Context, e events.BreakerStateChanged
 	}
 }
 
+// hedgeSettled counts the calls that a hedge won. One whose last failure is a hedge's was won by nobody.
+func (a *adapter) hedgeSettled(ctx context.Context, e events.HedgeSettled) {
+	if l := a.layerOf(e.Meta); l != nil && e.Kind == events.AttemptHedge && e.Err == nil {
+		l.hedges.count(exemplars(ctx), l.in.hedgeWins)
+	}
+}
+
+func (a *adapter) hedgeDenied(ctx context.Context, e events.HedgeDenied) {
+	if l := a.layerOf(e.Meta); l != nil {
+		l.hedges.count(exemplars(ctx), l.in.hedgeDenials)
+	}
+}
+
+func (a *adapter) fallbackUsed(ctx context.Context, e events.FallbackUsed) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.fallbacks.of(e.Outcome).count(exemplars(ctx), l.in.fallbacks)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventFallbackUsed, l.name, attribute.String(events.KeyOutcome, e.Outcome.String()),
+			attribute.String(events.KeyErrorType, l.failures.class(e.Cause)))
+	}
+}
+
+// flightJoined links a follower's span to its leader's.
+func (a *adapter) flightJoined(ctx context.Context, e events.FlightJoined) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.flights.of(e.Role).count(exemplars(ctx), l.in.flights)
+	if span := a.recordingSpan(ctx); span != nil && e.LeaderContext != nil {
+		if leader := a.spanContext(e.LeaderContext); leader.IsValid() {
+			span.AddLink(trace.Link{SpanContext: leader})
+		}
+	}
+}
+
 // layerOf is [adapter.pipelineOf] for the events of layers.
 func (a *adapter) layerOf(m events.Meta) *layer {
 	if m.Nested {

@@ -1,6 +1,8 @@
 package promres
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
@@ -10,6 +12,8 @@ import (
 type adapter struct {
 	bus        *events.Bus
 	durations  Durations
+	trace      func(context.Context) (traceID, spanID string, ok bool) // nil: no exemplars
+	by         *events.Subscriber
 	metrics    *metrics
 	errorTypes *errorTypes
 	stateTimes *stateTimes
@@ -21,6 +25,8 @@ func newAdapter(bus *events.Bus, cfg Config) *adapter {
 	a := &adapter{
 		bus:        bus,
 		durations:  cfg.Durations,
+		trace:      cfg.Trace,
+		by:         bus.Subscriber(),
 		metrics:    newMetrics(cfg.ConstLabels),
 		errorTypes: newErrorTypes(),
 		stateTimes: newStateTimes(),

@@ -1,6 +1,7 @@
 package promres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -20,6 +21,11 @@ type Config struct {
 	ConstLabels prometheus.Labels
 	// Durations tells which durations have histograms, classic and native at once. Zero means DurationsAll.
 	Durations Durations
+	// Trace returns the ids of the sampled span in a context; false: there is none. With it, durations carry exemplars with
+	// trace_id and span_id, those of the call and of the attempt if another adapter makes such spans. Nil means no
+	// exemplars. It is otelres.SampledTraceIDs for OpenTelemetry. It is called inside users' calls, from many goroutines at
+	// once. A scrape in text shows exemplars only in the OpenMetrics format.
+	Trace func(ctx context.Context) (traceID, spanID string, ok bool)
 }
 
 // Attach registers the metrics of what lives on the bus, and of what comes, until detach is called. Detach takes every

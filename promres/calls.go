@@ -2,7 +2,6 @@ package promres
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +28,7 @@ type calls struct {
 // openCalls makes what a pipeline's calls count into.
 func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 	m, pipeline := a.metrics, label(s.Pipeline())
-	outcomes, kinds := events.Outcomes(), events.AttemptKinds()
+	outcomes := events.Outcomes()
 	byOutcome := func(outcome int) []string { return []string{pipeline, enumLabel[events.Outcome](outcome)} }
 	c := &calls{
 		active:            series(r, m.executionActive, pipeline),
@@ -39,7 +38,7 @@ func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 		queue:             series(r, m.executionWaitTime, pipeline, waitQueue),
 		failures:          newFailures(r, m.attemptFailures, pipeline, a.errorTypes),
 	}
-	for kind := range len(kinds) + 1 {
+	for kind := range len(events.AttemptKinds()) + 1 {
 		c.attempts = append(c.attempts, newFamily(r, m.attempts, len(outcomes)+1, func(outcome int) []string {
 			return []string{pipeline, enumLabel[events.AttemptKind](kind), enumLabel[events.Outcome](outcome)}
 		}))
@@ -50,11 +49,11 @@ func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 	if a.durations == DurationsAll && repeats(s) {
 		c.attemptDuration = newFamily(r, m.attemptDuration, len(outcomes)+1, byOutcome)
 	}
-	for _, o := range outcomes {
+	for _, o := range events.OutcomesOf(s) {
 		c.executions.at(int(o))
 	}
 	for _, o := range events.AttemptOutcomes() {
-		for _, k := range kinds {
+		for _, k := range events.AttemptKindsOf(s) {
 			c.attempts[k].at(int(o))
 		}
 	}
@@ -63,9 +62,7 @@ func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 }
 
 // repeats tells whether a call of the pipeline may run its operation a second time.
-func repeats(pipeline *events.Source) bool {
-	return slices.ContainsFunc(pipeline.Layers(), func(l *events.Source) bool { return l.Type() == events.TypeRetry })
-}
+func repeats(pipeline *events.Source) bool { return len(events.AttemptKindsOf(pipeline)) > 1 }
 
 func (a *adapter) executionStarted(_ context.Context, e events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
 	r := a.row(e.Meta)
@@ -78,13 +75,15 @@ func (a *adapter) executionStarted(_ context.Context, e events.ExecutionStarted)
 
 // executionFinished ends what executionStarted began, also when the pipeline is gone meanwhile: another of the same name
 // may still show how many calls are active.
-func (c *calls) executionFinished(e events.ExecutionFinished) {
+func (c *calls) executionFinished(e events.ExecutionFinished) { c.endExecution(e, nil) }
+
+func (c *calls) endExecution(e events.ExecutionFinished, exemplar prometheus.Labels) {
 	outcome := int(e.Outcome)
 	c.active.Dec()
 	c.executions.at(outcome).Inc()
 	c.executionAttempts.at(outcome).Observe(float64(e.Attempts))
 	if c.executionDuration != nil {
-		c.executionDuration.at(outcome).Observe(e.Duration.Seconds())
+		observe(c.executionDuration.at(outcome), e.Duration.Seconds(), exemplar)
 	}
 	addTime(c.backoff, e.Backoff)
 	addTime(c.queue, e.Queued)
@@ -98,14 +97,16 @@ func (a *adapter) attemptStarted(_ context.Context, e events.AttemptStarted) (co
 	return nil, r.calls.attemptEnd
 }
 
-func (c *calls) attemptFinished(e events.AttemptFinished) {
+func (c *calls) attemptFinished(e events.AttemptFinished) { c.endAttempt(e, nil) }
+
+func (c *calls) endAttempt(e events.AttemptFinished, exemplar prometheus.Labels) {
 	kind, outcome := int(e.Kind), int(e.Outcome)
 	if kind >= len(c.attempts) {
 		kind = 0
 	}
 	c.attempts[kind].at(outcome).Inc()
 	if c.attemptDuration != nil {
-		c.attemptDuration.at(outcome).Observe(e.Duration.Seconds())
+		observe(c.attemptDuration.at(outcome), e.Duration.Seconds(), exemplar)
 	}
 	switch e.Outcome {
 	case events.OutcomeFailure, events.OutcomeTimeout, events.OutcomeRejected:

@@ -37,12 +37,13 @@ func observedCall(bus *events.Bus) func() {
 
 // The series are found without an allocation once they are there.
 func TestObservingACallAllocatesNothing(t *testing.T) {
-	for _, d := range []Durations{DurationsAll, DurationsExecutions, DurationsNone} {
-		r := newRig(t, Config{Durations: d})
+	unsampled := func(context.Context) (string, string, bool) { return "", "", false }
+	for _, cfg := range []Config{{}, {Durations: DurationsExecutions}, {Durations: DurationsNone}, {Trace: unsampled}} {
+		r := newRig(t, cfg)
 		one := observedCall(r.bus)
 		one()
 		if n := testing.AllocsPerRun(1000, one); n != 0 {
-			t.Errorf("%s: %v allocations a call, want 0", d, n)
+			t.Errorf("%+v: %v allocations a call, want 0", cfg, n)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -66,6 +67,14 @@ func scrape(t *testing.T, g prometheus.Gatherer) map[string]float64 {
 			all[key] = seriesValue(m)
 		}
 	}
+	return all
+}
+
+// ofSources leaves out the series of the bus and of the build, which exist without any source.
+func ofSources(all map[string]float64) map[string]float64 {
+	maps.DeleteFunc(all, func(name string, _ float64) bool {
+		return strings.HasPrefix(name, "bus_") || strings.HasPrefix(name, "build_info{")
+	})
 	return all
 }
 

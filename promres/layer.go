@@ -12,7 +12,10 @@ import (
 type layer struct {
 	rejections *family[prometheus.Counter] // by reason
 	stops      *family[prometheus.Counter] // by reason
+	fallbacks  *family[prometheus.Counter] // by outcome
+	flights    *family[prometheus.Counter] // by role
 	timeouts   *family[prometheus.Counter] // one, at 0
+	hedges     hedges
 }
 
 // openLayer makes what a layer counts into. What a layer of its type may publish in a pipeline starts at zero.
@@ -27,22 +30,43 @@ func (a *adapter) openLayer(r *row, s *events.Source) *layer {
 			return []string{pipeline, enumLabel[events.Reason](reason)}
 		}),
 		timeouts: newFamily(r, m.timeouts, 1, func(int) []string { return []string{pipeline, name} }),
+		fallbacks: newFamily(r, m.fallbacks, len(events.Outcomes())+1, func(outcome int) []string {
+			return []string{pipeline, enumLabel[events.Outcome](outcome)}
+		}),
+		flights: newFamily(r, m.singleflightCalls, len(events.FlightRoles())+1, func(role int) []string {
+			return []string{pipeline, enumLabel[events.FlightRole](role)}
+		}),
+		hedges: a.newHedges(r, pipeline),
 	}
-	if pipeline == "" {
-		return l
+	if pipeline != "" {
+		l.zero(s.Type())
 	}
-	for _, reason := range events.RejectionReasons(s.Type()) {
+	return l
+}
+
+// zero makes what a layer of this type may count.
+func (l *layer) zero(layerType string) {
+	for _, reason := range events.RejectionReasons(layerType) {
 		l.rejections.at(int(reason))
 	}
-	switch s.Type() {
+	switch layerType {
 	case events.TypeRetry:
 		for _, reason := range events.StopReasons() {
 			l.stops.at(int(reason))
 		}
 	case events.TypeTimeout:
 		l.timeouts.at(0)
+	case events.TypeFallback:
+		l.fallbacks.at(int(events.OutcomeFallback))
+		l.fallbacks.at(int(events.OutcomeFailure))
+	case events.TypeSingleflight:
+		for _, role := range events.FlightRoles() {
+			l.flights.at(int(role))
+		}
+	case events.TypeHedge:
+		l.hedges.wins.at(0)
+		l.hedges.denials.at(0)
 	}
-	return l
 }
 
 func (a *adapter) callRejected(_ context.Context, e events.CallRejected) {
@@ -60,5 +84,17 @@ func (a *adapter) retryStopped(_ context.Context, e events.RetryStopped) {
 func (a *adapter) timedOut(_ context.Context, e events.TimedOut) {
 	if r := a.row(e.Meta); r != nil && r.layer != nil {
 		r.layer.timeouts.at(0).Inc()
+	}
+}
+
+func (a *adapter) fallbackUsed(_ context.Context, e events.FallbackUsed) {
+	if r := a.row(e.Meta); r != nil && r.layer != nil {
+		r.layer.fallbacks.at(int(e.Outcome)).Inc()
+	}
+}
+
+func (a *adapter) flightJoined(_ context.Context, e events.FlightJoined) {
+	if r := a.row(e.Meta); r != nil && r.layer != nil {
+		r.layer.flights.at(int(e.Role)).Inc()
 	}
 }

@@ -8,6 +8,7 @@ import (
 type metrics struct {
 	executions, executionWaitTime, attempts, attemptFailures *vec[prometheus.Counter]
 	retryStops, rejections, timeouts, breakerTransitions     *vec[prometheus.Counter]
+	fallbacks, hedgeWins, hedgeDenials, singleflightCalls    *vec[prometheus.Counter]
 	executionActive, layerInfo, buildInfo                    *vec[prometheus.Gauge]
 	executionDuration, executionAttempts, attemptDuration    *vec[prometheus.Observer]
 
@@ -26,12 +27,15 @@ func newMetrics(constant prometheus.Labels) *metrics {
 	m.attempts, m.attemptFailures = counters(attempts), counters(attemptFailures)
 	m.retryStops, m.rejections, m.timeouts = counters(retryStops), counters(rejections), counters(timeouts)
 	m.breakerTransitions = counters(breakerTransitions)
+	m.fallbacks, m.singleflightCalls = counters(fallbacks), counters(singleflightCalls)
+	m.hedgeWins, m.hedgeDenials = counters(hedgeWins), counters(hedgeDenials)
 	m.executionActive, m.layerInfo, m.buildInfo = gauges(executionActive), gauges(layerInfo), gauges(buildInfo)
 	m.executionDuration, m.executionAttempts = histograms(executionDuration), histograms(executionAttempts)
 	m.attemptDuration = histograms(attemptDuration)
 
 	for _, i := range []id{breakerState, breakerStateTime, breakerStateChangeTime, breakerNextProbeTime, breakerFailureRatio,
-		breakerFailureRatioLimit, breakerWindowCalls, breakerCooldown, limiterLimit, limiterUsage, limiterQueued} {
+		breakerFailureRatioLimit, breakerWindowCalls, breakerCooldown, limiterLimit, limiterUsage, limiterQueued,
+		retryBudgetAvailable, retryBudgetLimit, busDroppedEvents, busHandlerPanics} {
 		m.descs[i] = prometheus.NewDesc(table[i].name, table[i].help, table[i].labels(), constant)
 	}
 	return m

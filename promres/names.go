@@ -34,6 +34,7 @@ const (
 	keyLayerShared   = "resilience.layer.shared"
 	keyLayerSettings = "resilience.layer.settings"
 	keyVersion       = "resilience.version"
+	keyBusSubscriber = "resilience.bus.subscriber"
 )
 
 // The values of resilience.wait.kind.
@@ -55,8 +56,14 @@ const (
 	attemptFailures
 	attemptDuration
 	retryStops
+	retryBudgetAvailable
+	retryBudgetLimit
 	rejections
 	timeouts
+	fallbacks
+	hedgeWins
+	hedgeDenials
+	singleflightCalls
 	breakerState
 	breakerStateTime
 	breakerStateChangeTime
@@ -71,6 +78,8 @@ const (
 	limiterQueued
 	layerInfo
 	buildInfo
+	busDroppedEvents
+	busHandlerPanics
 )
 
 // table lists the metrics.
@@ -132,6 +141,18 @@ var table = [...]metric{
 		by:   []string{events.KeyPipelineName, events.KeyReason},
 		help: "Retries that ended without success, by the reason.",
 	},
+	retryBudgetAvailable: {
+		name: "resilience_retry_budget_available",
+		otel: "resilience.retry.budget.available", unit: "{attempt}", kind: gauge,
+		by:   []string{events.KeyLayerName},
+		help: "Extra attempts that a retry budget would grant now; 0 if it is drained.",
+	},
+	retryBudgetLimit: {
+		name: "resilience_retry_budget_limit",
+		otel: "resilience.retry.budget.limit", unit: "{attempt}", kind: gauge,
+		by:   []string{events.KeyLayerName},
+		help: "Extra attempts that a retry budget grants at most.",
+	},
 	rejections: {
 		name: "resilience_rejections_total",
 		otel: "resilience.rejections", unit: "{rejection}", kind: counter,
@@ -143,6 +164,30 @@ var table = [...]metric{
 		otel: "resilience.timeouts", unit: "{timeout}", kind: counter,
 		by:   []string{events.KeyPipelineName, events.KeyLayerName},
 		help: "Timeouts whose limit passed before the operation returned.",
+	},
+	fallbacks: {
+		name: "resilience_fallbacks_total",
+		otel: "resilience.fallbacks", unit: "{fallback}", kind: counter,
+		by:   []string{events.KeyPipelineName, events.KeyOutcome},
+		help: "Fallbacks that answered a call, by whether they could.",
+	},
+	hedgeWins: {
+		name: "resilience_hedge_wins_total",
+		otel: "resilience.hedge.wins", unit: "{hedge}", kind: counter,
+		by:   []string{events.KeyPipelineName},
+		help: "Hedges that succeeded before the runs that were started earlier.",
+	},
+	hedgeDenials: {
+		name: "resilience_hedge_denials_total",
+		otel: "resilience.hedge.denials", unit: "{hedge}", kind: counter,
+		by:   []string{events.KeyPipelineName},
+		help: "Hedges that were due and that a budget refused.",
+	},
+	singleflightCalls: {
+		name: "resilience_singleflight_calls_total",
+		otel: "resilience.singleflight.calls", unit: "{call}", kind: counter,
+		by:   []string{events.KeyPipelineName, events.KeyFlightRole},
+		help: "Calls with a key, by whether they led or followed another.",
 	},
 	breakerState: {
 		name: "resilience_circuit_breaker_state",
@@ -229,21 +274,21 @@ var table = [...]metric{
 		by:   []string{keyVersion},
 		help: "1 for the version of the resilience module that is built in.",
 	},
+	busDroppedEvents: {
+		name: "resilience_bus_dropped_events_total",
+		otel: "resilience.bus.dropped_events", unit: "{event}", kind: counter,
+		by:   []string{keyBusSubscriber},
+		help: "Events that a subscriber lost: its bounded queue was full, or it could not write them.",
+	},
+	busHandlerPanics: {
+		name: "resilience_bus_handler_panics_total",
+		otel: "resilience.bus.handler_panics", unit: "{panic}", kind: counter,
+		by:   []string{keyBusSubscriber},
+		help: "Panics of a subscriber's handlers.",
+	},
 }
 
 var secondsBounds = []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30}
-
-// withoutProducer lists the OpenTelemetry names that have no event or reading to come from yet.
-var withoutProducer = []string{
-	"resilience.retry.budget.available",
-	"resilience.retry.budget.limit",
-	"resilience.fallbacks",
-	"resilience.hedge.wins",
-	"resilience.hedge.denials",
-	"resilience.singleflight.calls",
-	"resilience.bus.dropped_events",
-	"resilience.bus.handler_panics",
-}
 
 // labels returns the names of the metric's labels.
 func (m metric) labels() []string {

@@ -9,11 +9,13 @@ import (
 	"github.com/telltale-go/telltale/events"
 )
 
-// readings are what breakers and limiters tell of themselves at one scrape, by name: sources with equal names share a
+// readings are what breakers, limiters and budgets tell of themselves at one scrape, by name: sources with equal names share a
 // series. How many are in a state, calls and limits add up; of the rest the greatest is shown.
 type readings struct {
 	breakers map[string]*breakers
 	limiters map[string]*events.LimiterReading
+	budgets  map[string]*events.BudgetReading
+	counted  []*events.Subscriber
 	failed   []error
 }
 
@@ -26,7 +28,8 @@ type breakers struct {
 
 // read asks the live sources. No lock of ours is held meanwhile.
 func (a *adapter) read() *readings {
-	all := &readings{breakers: map[string]*breakers{}, limiters: map[string]*events.LimiterReading{}}
+	all := &readings{breakers: map[string]*breakers{}, limiters: map[string]*events.LimiterReading{},
+		budgets: map[string]*events.BudgetReading{}, counted: a.bus.Subscribers()}
 	for _, s := range a.bus.Sources() {
 		a.readSource(all, s)
 	}
@@ -42,6 +45,9 @@ func (a *adapter) readSource(all *readings, s *events.Source) {
 	}()
 	if l, ok := s.Limiter(); ok {
 		all.limiter(label(s.Layer()), l)
+	}
+	if b, ok := s.Budget(); ok {
+		all.budget(label(s.Layer()), b)
 	}
 	r := a.rows.Get(s)
 	if r == nil || r.breaker == nil {
@@ -64,13 +70,27 @@ func (r *readings) limiter(name string, l events.LimiterReading) {
 	sum.Queued += l.Queued
 }
 
+func (r *readings) budget(name string, b events.BudgetReading) {
+	sum := r.budgets[name]
+	if sum == nil {
+		sum = new(events.BudgetReading)
+		r.budgets[name] = sum
+	}
+	sum.Available += b.Available
+	sum.Limit += b.Limit
+}
+
 func (r *readings) breaker(name string, b events.BreakerReading) {
 	sum := r.breakers[name]
 	if sum == nil {
 		sum = &breakers{in: make([]int, len(events.States())+1)}
 		r.breakers[name] = sum
 	}
-	if int(b.State) < len(sum.in) {
+	if b.In != [len(b.In)]int64{} {
+		for state, n := range b.In {
+			sum.in[state] += int(n)
+		}
+	} else if int(b.State) < len(sum.in) {
 		sum.in[b.State]++
 	}
 	sum.changed = max(sum.changed, unixSeconds(b.Since))
@@ -102,6 +122,14 @@ func (r *readings) metrics(m *metrics, times *stateTimes) []prometheus.Metric {
 		add(limiterLimit, float64(l.Limit), name)
 		add(limiterUsage, float64(l.Usage), name)
 		add(limiterQueued, float64(l.Queued), name)
+	}
+	for name, b := range r.budgets {
+		add(retryBudgetAvailable, float64(b.Available), name)
+		add(retryBudgetLimit, float64(b.Limit), name)
+	}
+	for _, s := range r.counted {
+		add(busDroppedEvents, float64(s.Dropped()), label(s.Name()))
+		add(busHandlerPanics, float64(s.HandlerPanics()), label(s.Name()))
 	}
 	for _, err := range r.failed {
 		all = append(all, prometheus.NewInvalidMetric(m.descs[breakerState], err))

@@ -14,12 +14,27 @@ func breakerOn(bus *events.Bus, ratio float64) *resilience.Breaker {
 	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: ratio, Bus: bus})
 }
 
+func slowCallOn(bus *events.Bus) *resilience.Breaker {
+	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, SlowCall: time.Second, Bus: bus})
+}
+
+// openIn returns a pipeline whose breaker is open, and lets everything through in shadow mode.
+func openIn(bus *events.Bus, shadow bool) *resilience.Pipeline[int] {
+	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Shadow: shadow, Bus: bus})
+	db.ForceOpen()
+	return ints(bus, db)
+}
+
 func bulkheadOn(bus *events.Bus) *resilience.Bulkhead {
 	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: bus})
 }
 
 func rateLimiterOn(bus *events.Bus, rate int) *resilience.RateLimiter {
 	return resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: rate, Bus: bus})
+}
+
+func adaptiveOn(bus *events.Bus) *resilience.AdaptiveLimiter {
+	return resilience.MustAdaptiveLimiter(resilience.AdaptiveLimiterConfig{Name: "room", Bus: bus})
 }
 
 // refusingRate returns a limiter whose burst is taken.
@@ -92,6 +107,9 @@ func TestAllocationsOfACall(t *testing.T) {
 		"bulkhead, retry, consecutive breaker":                {stack(quiet, 0), one, 0},
 		"bulkhead, retry, windowed breaker":                   {stack(quiet, 0.5), one, 0},
 		"an open breaker":                                     {refusing(quiet), one, 0},
+		"a breaker forced open":                               {openIn(quiet, false), one, 0},
+		"a breaker open in shadow mode":                       {openIn(quiet, true), one, 0},
+		"a breaker with slow calls":                           {ints(quiet, slowCallOn(quiet)), one, 0},
 		"two failures, then a success":                        {ints(quiet, noDelay), failsTwice(), 2},
 		"a timeout":                                           {ints(quiet, resilience.Timeout{}), one, 1},
 		"a timeout, the operation waits":                      {ints(quiet, resilience.Timeout{}), waits, 7},
@@ -104,6 +122,7 @@ func TestAllocationsOfACall(t *testing.T) {
 		"only breakers' states are heard, an open one":        {refusing(heardOfBreakers), one, 0},
 		"only breakers' states are heard, after two failures": {ints(heardOfBreakers, noDelay), failsTwice(), 2},
 		"a rate limiter":                                      {ints(quiet, rateLimiterOn(quiet, 1e9)), one, 0},
+		"an adaptive limiter":                                 {ints(quiet, adaptiveOn(quiet)), one, 0},
 		"a rate limiter that refuses":                         {ints(quiet, refusingRate(quiet)), one, 1},
 		"a retry":                                             {ints(quiet, resilience.Retry{}), one, 0},
 		"a retry that has failed":                             {ints(quiet, resilience.Retry{MaxAttempts: 1}), returns(0, errBoom), 0},

@@ -86,6 +86,14 @@ func catch[T any](ctx context.Context, call Call, op Operation[T], next Next[T],
 	returned = true
 }
 
+// late returns what is told of values that were returned further in, if the run as a whole returned none.
+func (c caught[T]) late() error {
+	if c.panic != nil || c.err == ErrGoexit {
+		return errNotReturned
+	}
+	return nil
+}
+
 // broken tells how a run ended that did not return, by what recover returned: nil after Goexit.
 func broken[T any](p any) caught[T] {
 	if p == nil {

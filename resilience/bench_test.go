@@ -26,6 +26,16 @@ func BenchmarkBreakerWindowed(b *testing.B) {
 	bench(b, ints(bus, breakerOn(bus, 0.5)), one)
 }
 
+func BenchmarkBreakerWindowOfCalls(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, resilience.MustBreaker(resilience.BreakerConfig{Name: "db", FailureRatio: 0.5, WindowCalls: 100, Bus: bus})), one)
+}
+
+func BenchmarkBreakerSlowCall(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, slowCallOn(bus)), one)
+}
+
 func BenchmarkBreakerConsecutive(b *testing.B) {
 	bus := events.NewBus()
 	bench(b, ints(bus, breakerOn(bus, 0)), one)
@@ -96,6 +106,16 @@ func BenchmarkBulkhead(b *testing.B) {
 	bench(b, ints(bus, bulkheadOn(bus)), one)
 }
 
+func BenchmarkBulkheadWithAQueue(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxQueue: 10, Bus: bus})), one)
+}
+
+func BenchmarkAdaptiveLimiter(b *testing.B) {
+	bus := events.NewBus()
+	bench(b, ints(bus, adaptiveOn(bus)), one)
+}
+
 func BenchmarkRateLimiter(b *testing.B) {
 	bus := events.NewBus()
 	bench(b, ints(bus, rateLimiterOn(bus, 1e9)), one)
@@ -129,7 +149,27 @@ func BenchmarkBulkheadRetryBreakerListened(b *testing.B) {
 
 func BenchmarkParallel(b *testing.B) {
 	bus := events.NewBus()
-	p := ints(bus, bulkheadOn(bus), resilience.Retry{}, breakerOn(bus, 0.5))
+	parallel(b, ints(bus, bulkheadOn(bus), resilience.Retry{}, breakerOn(bus, 0.5)))
+}
+
+func BenchmarkParallelBulkhead(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, bulkheadOn(bus)))
+}
+
+func BenchmarkParallelRateLimiter(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, rateLimiterOn(bus, 1e9)))
+}
+
+func BenchmarkParallelAdaptiveLimiter(b *testing.B) {
+	bus := events.NewBus()
+	parallel(b, ints(bus, adaptiveOn(bus)))
+}
+
+// parallel is bench from several goroutines at once.
+func parallel(b *testing.B, p *resilience.Pipeline[int]) {
+	b.Helper()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,22 +1,12 @@
 package resilience
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
 )
-
-// breakerRules are a breaker's settings as its machine uses them. They are immutable.
-type breakerRules struct {
-	consecutive  int64   // failures in a row that open it; 0: not used
-	ratio        float64 // of failures in the window; 0: not used
-	minCalls     int64
-	cooldown     time.Duration // of the first opening after a close
-	probes       int
-	passes       int           // successful probes that close it
-	maxProbeTime time.Duration // negative: no limit
-}
 
 // machine is a circuit breaker's state machine: no lock, no clock, no events. Every method that may change the state
 // returns the transition it made, nil if it made none. Readings of the clock that it is given never go back, unless the
@@ -24,52 +14,69 @@ type breakerRules struct {
 type machine struct {
 	rules    *breakerRules
 	state    events.State
-	gen      uint32  // grows with each transition: what was admitted before is stale
-	seq      uint64  // of the last transition
-	since    int64   // when the state was entered
-	until    int64   // the end of the cooldown; meaningful while open
-	streak   int64   // failures in a row
-	openings int     // since the last close
-	passed   int     // probes that succeeded
-	failed   int     // probes that failed
-	probing  []int64 // when the probes under way began
-	window   window
+	calm     bool   // enough calls are counted, and one more quick success cannot open it
+	gen      uint32 // grows with each transition: what was admitted before is stale
+	streak   int32  // failures in a row
+	openings int32  // since the last close
+	seq      uint64 // of the last transition
+	since    int64  // when the state was entered
+	until    int64  // the end of the cooldown; meaningful while open
+	next     time.Duration
 	lastErr  error
-	spent    [6]int64      // time in each state up to since
-	cooldown time.Duration // of the last opening, at most maxCooldown
-	next     time.Duration // of the next; its owner sets it when cooldowns grow
+	trial    *trial    // while half-open
+	spent    *[6]int64 // time in each state up to since; nil: it has never changed
+	window   *window   // nil: nothing is counted by time
+	ring     *ring     // nil: nothing is counted by calls
+	underWay *underWay // the calls under way while closed; nil: slow ones are not counted
+}
+
+// trial is what a half-open breaker knows of its probes.
+type trial struct {
+	under                []int64 // when those under way began
+	passed, failed, slow int32
 }
 
 // transition is one change of state, with what was counted when the decision fell.
 type transition struct {
-	from, to        events.State
-	reason          events.Reason
-	seq             uint64
-	calls, failures int64
-	limit           float64
-	cooldown        time.Duration
-	err             error
+	from, to events.State
+	reason   events.Reason
+	seq      uint64
+	counts   tally
+	limit    float64
+	cooldown time.Duration
+	err      error
 }
 
-// ratioOf is failures by calls, 0 of none.
-func ratioOf(failures, calls int64) float64 {
-	if calls == 0 {
-		return 0
+// newMachine returns a closed one. Where cooldowns grow, its owner sets next.
+func newMachine(rules *breakerRules, now int64) machine {
+	m := machine{rules: rules, state: events.StateClosed, gen: 1, since: now, next: rules.cooldown}
+	switch {
+	case rules.windowCalls > 0:
+		m.ring = newRing(rules.windowCalls, rules.slow != nil)
+	case rules.window > 0:
+		m.window = newWindow(now, rules.cellWidth(), rules.slow != nil)
 	}
-	return float64(failures) / float64(calls)
+	if rules.slow != nil {
+		m.underWay = &underWay{start: now}
+	}
+	return m
 }
 
-func newMachine(rules *breakerRules, window window, now int64) machine {
-	return machine{rules: rules, state: events.StateClosed, gen: 1, since: now, window: window, next: rules.cooldown}
-}
-
-// seen returns the state as it shows at now: an open breaker whose cooldown has passed is half-open, although the
-// transition is made by the next admission.
+// seen returns the state as it shows at now: an open breaker whose cooldown has passed is half-open, and a closed one
+// whose calls under way are slow enough is open, although the transition is made by the next admission.
 func (m *machine) seen(now int64) events.State {
-	if m.state == events.StateOpen && cooling(m.until, m.cooldown, now) == 0 {
+	switch {
+	case m.state == events.StateOpen && m.cooling(now) == 0:
 		return events.StateHalfOpen
+	case m.hangs(now):
+		return events.StateOpen
 	}
 	return m.state
+}
+
+// cooling returns what is left of the cooldown of an open breaker.
+func (m *machine) cooling(now int64) time.Duration {
+	return cooling(m.until, time.Duration(m.until-m.since), now)
 }
 
 // cooling returns what is left at now of a cooldown that ends at until; 0 if it has passed. If more is left than the
@@ -84,36 +91,53 @@ func cooling(until int64, cooldown time.Duration, now int64) time.Duration {
 
 // admit asks for a call. ok false: it is refused. The generation goes back to settle.
 func (m *machine) admit(now int64) (gen uint32, ok bool, made *transition) {
-	switch m.seen(now) {
+	switch m.state {
 	case events.StateClosed:
-		return m.gen, true, nil
-	case events.StateHalfOpen:
-		if m.state == events.StateOpen {
-			made = m.enter(events.StateHalfOpen, events.ReasonCooldown, now)
-		} else if m.probeHangs(now) {
-			return 0, false, m.failProbe(now)
+		if m.underWay == nil {
+			return m.gen, true, nil
 		}
-		if len(m.probing) >= m.rules.probes {
+		if m.underWay.roll(now, m.rules.slotWidth()) {
+			m.calm = false
+		}
+		if m.underWay.hung > 0 {
+			if made := m.trip(now); made != nil {
+				return 0, false, made
+			}
+		}
+		m.underWay.enter(now, m.rules.slotWidth())
+		return m.gen, true, nil
+	case events.StateDisabled:
+		return m.gen, true, nil
+	case events.StateForcedOpen:
+		return 0, false, nil
+	case events.StateOpen:
+		if m.cooling(now) > 0 {
 			return 0, false, nil
 		}
-		m.probing = append(m.probing, now)
-		return m.gen, true, made
-	}
-	return 0, false, nil
-}
-
-// probeHangs tells whether a probe has exceeded its time: it is given up, and counts as a failure. A probe of another
-// clock is given up, too.
-func (m *machine) probeHangs(now int64) bool {
-	if m.rules.maxProbeTime < 0 {
-		return false
-	}
-	for _, started := range m.probing {
-		if took := now - started; took >= int64(m.rules.maxProbeTime) || took < 0 {
-			return true
+		made = m.enter(events.StateHalfOpen, events.ReasonCooldown, now)
+	case events.StateHalfOpen:
+		if hangs, slow := m.probeHangs(now); hangs {
+			return 0, false, m.failProbe(slow, now)
 		}
 	}
-	return false
+	if len(m.trial.under) >= int(m.rules.probes) {
+		return 0, false, nil
+	}
+	m.trial.under = append(m.trial.under, now)
+	return m.gen, true, made
+}
+
+// probeHangs tells whether a probe has exceeded its time, or is slow: it is given up, and counts as a failure. A probe of
+// another clock is given up, too.
+func (m *machine) probeHangs(now int64) (hangs, slow bool) {
+	for _, began := range m.trial.under {
+		took := time.Duration(now - began)
+		slow = m.rules.slow != nil && (took > m.rules.slow.limit || took < 0)
+		if slow || m.rules.maxProbeTime >= 0 && (took >= m.rules.maxProbeTime || took < 0) {
+			return true, slow
+		}
+	}
+	return false, false
 }
 
 // ending is how a call ended, for the machine.
@@ -122,46 +146,67 @@ type ending uint8
 const (
 	endedWell ending = iota
 	endedBadly
-	endedIgnored // neither
+	endedIgnored    // neither
+	endedCanceled   // by the caller: only its duration counts
+	endedByDeadline // the caller's
 )
 
-// settle counts a call that was admitted in generation gen, at started. late: the state has changed since, or the call
-// was a probe that was given up; it does not count.
-func (m *machine) settle(gen uint32, started int64, e ending, err error, now int64) (made *transition, late bool) {
+// settle counts a call that was admitted in generation gen, at began. late: the state has changed since, or the call was a
+// probe that was given up; it does not count.
+func (m *machine) settle(gen uint32, began int64, e ending, err error, now int64) (made *transition, late bool) {
 	if gen != m.gen {
 		return nil, true
 	}
-	if m.state == events.StateHalfOpen {
-		return m.settleProbe(started, e, err, now)
+	bad := e == endedBadly || e == endedByDeadline && m.rules.countDeadlines
+	slow := m.isSlow(e, time.Duration(now-began))
+	switch m.state {
+	case events.StateDisabled:
+		return nil, false
+	case events.StateHalfOpen:
+		return m.settleProbe(began, e, bad, slow, err, now)
 	}
-	switch e {
-	case endedWell:
-		m.streak = 0
-	case endedBadly:
-		m.streak++
+	if m.underWay != nil && m.underWay.leave(began, now, m.rules.slotWidth()) {
+		m.calm = false
+	}
+	switch {
+	case bad:
+		m.streak = min(m.streak, math.MaxInt32-1) + 1
 		m.lastErr = err
-	default:
+	case e == endedWell:
+		m.streak = 0
+	case !slow:
 		return nil, false
 	}
-	if m.rules.ratio > 0 {
-		m.window.add(now, e == endedBadly)
+	if forgot := m.add(now, tallyOf(bad, slow)); m.calm && !forgot && !bad && !slow {
+		return nil, false
 	}
 	return m.trip(now), false
 }
 
-func (m *machine) settleProbe(started int64, e ending, err error, now int64) (made *transition, late bool) {
-	if e != endedBadly && m.probeHangs(now) { // this one, or another
-		return m.failProbe(now), true
+func (m *machine) isSlow(e ending, took time.Duration) bool {
+	if m.rules.slow == nil || e == endedIgnored {
+		return false
 	}
-	if i := slices.Index(m.probing, started); i >= 0 {
-		m.probing = slices.Delete(m.probing, i, i+1)
+	return e == endedByDeadline || took > m.rules.slow.limit
+}
+
+func (m *machine) settleProbe(began int64, e ending, bad, slow bool, err error, now int64) (made *transition, late bool) {
+	if !bad && !slow {
+		if hangs, slow := m.probeHangs(now); hangs { // this one, or another
+			return m.failProbe(slow, now), true
+		}
 	}
-	switch e {
-	case endedBadly:
+	if i := slices.Index(m.trial.under, began); i >= 0 {
+		m.trial.under = slices.Delete(m.trial.under, i, i+1)
+	}
+	if bad {
 		m.lastErr = err
-		return m.failProbe(now), false
-	case endedWell:
-		if m.passed++; m.passed >= m.rules.passes {
+	}
+	switch {
+	case bad || slow:
+		return m.failProbe(slow, now), false
+	case e == endedWell:
+		if m.trial.passed++; m.trial.passed >= m.rules.passes {
 			return m.enter(events.StateClosed, events.ReasonProbesOK, now), false
 		}
 	}
@@ -169,82 +214,58 @@ func (m *machine) settleProbe(started int64, e ending, err error, now int64) (ma
 }
 
 // failProbe opens a half-open breaker again.
-func (m *machine) failProbe(now int64) *transition {
-	m.failed++
+func (m *machine) failProbe(slow bool, now int64) *transition {
+	m.trial.failed++
+	if slow {
+		m.trial.slow++
+	}
 	return m.open(events.ReasonProbeFailed, now)
 }
 
-// trip opens a closed breaker that has seen enough.
-func (m *machine) trip(now int64) *transition {
-	if m.rules.consecutive > 0 && m.streak >= m.rules.consecutive {
-		return m.open(events.ReasonConsecutive, now)
-	}
-	total := m.window.total
-	if m.rules.ratio > 0 && total.calls >= m.rules.minCalls && total.failures > 0 && ratioOf(total.failures, total.calls) >= m.rules.ratio {
-		return m.open(events.ReasonRatio, now)
-	}
-	return nil
-}
-
 func (m *machine) open(reason events.Reason, now int64) *transition {
-	m.openings++
-	m.cooldown = min(m.next, maxCooldown)
+	m.openings = min(m.openings, math.MaxInt32-1) + 1
 	return m.enter(events.StateOpen, reason, now)
 }
 
 // maxCooldown keeps the end of a cooldown within the range of wall clocks: a hundred years.
 const maxCooldown = 100 * 365 * 24 * time.Hour
 
-// force opens the breaker until it is reset.
-func (m *machine) force(now int64) *transition {
-	if m.state == events.StateForcedOpen {
-		return nil
-	}
-	m.lastErr = nil
-	return m.enter(events.StateForcedOpen, events.ReasonManual, now)
-}
-
-// reset closes the breaker and forgets everything.
-func (m *machine) reset(now int64) *transition {
-	if m.state == events.StateClosed {
-		m.forget()
-		return nil
-	}
-	return m.enter(events.StateClosed, events.ReasonManual, now)
-}
-
 // enter is where the state changes.
 func (m *machine) enter(to events.State, reason events.Reason, now int64) *transition {
 	t := &transition{from: m.state, to: to, reason: reason, seq: m.seq + 1, err: m.lastErr}
-	t.calls, t.failures, t.limit = m.counted(now)
+	t.counts, t.limit = m.counted(now)
 	if reason == events.ReasonConsecutive {
-		t.calls, t.failures, t.limit = m.inARow()
+		t.counts, t.limit = m.inARow()
 	}
-	m.spent = m.spentAt(now)
+	spent := m.spentAt(now)
+	m.spent = &spent
 	m.state, m.since = to, now
 	m.seq++
 	m.gen++
-	m.passed, m.failed, m.probing = 0, 0, nil
+	m.trial = nil
+	if m.underWay != nil {
+		*m.underWay = underWay{start: now} // who is under way is of another generation
+	}
 	switch to {
 	case events.StateOpen:
-		m.until = now + int64(m.cooldown)
-		t.cooldown = m.cooldown
-	case events.StateClosed:
-		t.err = nil // what failed before it closed is over
+		t.cooldown = min(m.next, maxCooldown)
+		m.until = now + int64(t.cooldown)
+	case events.StateHalfOpen:
+		m.trial = new(trial)
+	case events.StateClosed, events.StateDisabled:
+		t.err = nil // what failed before is over
 		m.openings, m.next = 0, m.rules.cooldown
 		m.forget()
+	case events.StateForcedOpen:
 	}
 	return t
 }
 
-func (m *machine) forget() {
-	m.streak, m.lastErr = 0, nil
-	m.window.clear()
-}
-
 // spentAt returns the time spent in each state up to now. A clock that went back adds nothing.
-func (m *machine) spentAt(now int64) [6]int64 {
-	spent := m.spent
+func (m *machine) spentAt(now int64) (spent [6]int64) {
+	if m.spent != nil {
+		spent = *m.spent
+	}
 	elapsed := max(now-m.since, 0)
 	if over := now - m.until; m.state == events.StateOpen && over > 0 { // the cooldown has passed unnoticed
 		over = min(over, elapsed)
@@ -253,22 +274,4 @@ func (m *machine) spentAt(now int64) [6]int64 {
 	}
 	spent[m.state] += elapsed
 	return spent
-}
-
-// counted returns what decides at present, and the limit it is measured against.
-func (m *machine) counted(now int64) (calls, failures int64, limit float64) {
-	if m.rules.ratio == 0 {
-		calls, failures, limit = m.inARow()
-	} else {
-		t := m.window.at(now)
-		calls, failures, limit = t.calls, t.failures, m.rules.ratio
-	}
-	if m.state == events.StateHalfOpen {
-		calls, failures = int64(m.passed+m.failed), int64(m.failed)
-	}
-	return calls, failures, limit
-}
-
-func (m *machine) inARow() (calls, failures int64, limit float64) {
-	return m.streak, m.streak, float64(m.rules.consecutive)
 }

@@ -3,8 +3,6 @@ package resilience
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -17,7 +15,9 @@ type BulkheadConfig struct {
 	Name string
 	// MaxConcurrent is how many calls run at once. Zero means 100.
 	MaxConcurrent int
-	// MaxQueue is how many calls may wait for their turn, first come, first served. Zero means none.
+	// MaxQueue is how many calls may wait for their turn, the higher [Priority] first, and within one first come, first
+	// served. When the queue is full, who comes is refused, unless one of a lower priority waits: then the one of the lowest
+	// that came last is refused in its stead, with ReasonShed. Zero means no queue, and that no priority counts.
 	MaxQueue int
 	// MaxWait is how long a call waits at most. Zero means until its context is done. It needs MaxQueue.
 	MaxWait time.Duration
@@ -28,15 +28,12 @@ type BulkheadConfig struct {
 const defaultMaxConcurrent = 100
 
 // Bulkhead is a [Gate] that limits how many calls run at once. Make one with [NewBulkhead] and share it among what uses
-// the same resource. It is safe for concurrent use and starts no goroutine.
+// the same resource. It is safe for concurrent use. It starts no goroutine, but a short-lived one for changes of the limit
+// that come while others are being published.
 type Bulkhead struct {
-	cfg   BulkheadConfig // with defaults
-	place place
-	max   int64
-	used  atomic.Int64 // without a queue, all there is; with one, written under mu
-
-	mu    sync.Mutex // guards the queue
-	queue waiters
+	cfg     BulkheadConfig // with defaults, but for MaxConcurrent, which may change
+	place   place
+	permits permits
 }
 
 // NewBulkhead makes an empty bulkhead. Its error is a *ConfigError, or several joined.
@@ -46,7 +43,8 @@ func NewBulkhead(cfg BulkheadConfig) (*Bulkhead, error) {
 	}
 	cfg.MaxConcurrent = or(cfg.MaxConcurrent, defaultMaxConcurrent)
 	cfg.Bus = or(cfg.Bus, events.Default())
-	b := &Bulkhead{cfg: cfg, max: int64(cfg.MaxConcurrent)}
+	b := &Bulkhead{cfg: cfg, permits: permits{maxQueue: cfg.MaxQueue, maxWait: cfg.MaxWait}}
+	b.permits.max.Store(int64(cfg.MaxConcurrent))
 	b.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeBulkhead, Settings: settingsLine(cfg.settings()), Limiter: b.Snapshot,
 	})}
@@ -79,13 +77,15 @@ func (cfg BulkheadConfig) settings() []Setting {
 	return s
 }
 
-// LayerInfo implements [Layer].
+// LayerInfo implements [Layer]. It tells the present limit.
 func (b *Bulkhead) LayerInfo() LayerInfo {
-	return LayerInfo{Name: b.cfg.Name, Type: events.TypeBulkhead, Settings: b.cfg.settings()}
+	cfg := b.cfg
+	cfg.MaxConcurrent = int(b.permits.max.Load())
+	return LayerInfo{Name: cfg.Name, Type: events.TypeBulkhead, Settings: cfg.settings()}
 }
 
 func (b *Bulkhead) check() error {
-	if b.max == 0 {
+	if b.place.bus == nil {
 		return fmt.Errorf("is a %T that was not made by NewBulkhead", b)
 	}
 	return nil
@@ -97,43 +97,43 @@ func (b *Bulkhead) stateSource() *events.Source { return b.place.source }
 func (b *Bulkhead) Name() string { return b.cfg.Name }
 
 // Snapshot returns the limit, how many calls run, and how many wait.
-func (b *Bulkhead) Snapshot() events.LimiterReading {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return events.LimiterReading{Limit: b.max, Usage: b.used.Load(), Queued: int64(b.queue.n)}
+func (b *Bulkhead) Snapshot() events.LimiterReading { return b.permits.reading() }
+
+// SetMaxConcurrent sets how many calls run at once, from the next one on. A higher limit lets those go who wait and may
+// now; below a lower one the calls that run are more than that until enough of them have ended. A limit that is another
+// than before is published as [events.LimitChanged], after it has taken effect. The error is a *ConfigError, and then
+// nothing has changed. The settings of a source are those of when it was made.
+func (b *Bulkhead) SetMaxConcurrent(n int) error {
+	if b.place.bus == nil {
+		return errNotMade(b)
+	}
+	if n < 1 {
+		return &ConfigError{"Bulkhead", "MaxConcurrent", n, "at least 1"}
+	}
+	p, bus := &b.permits, b.place.bus
+	p.mu.Lock()
+	if before := p.limit(int64(n)); before != int64(n) && bus.LimitChanged.Heard() {
+		p.changes.add(context.Background(), bus, events.LimitChanged{Meta: b.place.meta(Call{}),
+			From: before, To: int64(n), Reason: events.ReasonManual})
+	}
+	p.changes.unlock(&p.mu, bus)
+	return nil
 }
 
 // Admit implements [Gate]: it lets the call through, has it wait if there is a queue, or refuses with a *LimitedError.
 func (b *Bulkhead) Admit(ctx context.Context, _ Call) (Permit, error) {
-	if b.cfg.MaxQueue > 0 {
-		return Permit{}, b.admitOrWait(ctx)
+	if b.permits.take() {
+		return Permit{}, nil
 	}
-	for {
-		used := b.used.Load()
-		if used >= b.max {
-			return Permit{}, b.limited(events.ReasonFull)
-		}
-		if b.used.CompareAndSwap(used, used+1) {
-			return Permit{}, nil
-		}
+	reason, err := b.permits.wait(ctx)
+	if reason != 0 {
+		err = b.limited(reason)
 	}
+	return Permit{}, err
 }
 
 // Settle implements [Gate].
-func (b *Bulkhead) Settle(context.Context, Call, Permit, Outcome) { b.leave() }
-
-// leave returns a permit: to the first who waits, if anybody does.
-func (b *Bulkhead) leave() {
-	if b.cfg.MaxQueue == 0 {
-		b.used.Add(-1)
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.queue.grantFirst() {
-		b.used.Add(-1)
-	}
-}
+func (b *Bulkhead) Settle(context.Context, Call, Permit, Outcome) { b.permits.leave() }
 
 func (b *Bulkhead) limited(reason events.Reason) error {
 	return &LimitedError{Layer: b.cfg.Name, Reason: reason}
@@ -146,7 +146,8 @@ func (b *Bulkhead) early(bool) bool { return false }
 
 // String returns the bulkhead's name and how many calls run.
 func (b *Bulkhead) String() string {
-	return fmt.Sprintf("bulkhead %s (%d of %d)", b.cfg.Name, b.used.Load(), b.max)
+	s := b.Snapshot()
+	return fmt.Sprintf("bulkhead %s (%d of %d)", b.cfg.Name, s.Usage, s.Limit)
 }
 
 // Run calls op if there is room: the bulkhead alone, without a pipeline. The error is op's, a *LimitedError, or a

@@ -1,44 +1,53 @@
 package resilience
 
-import (
-	"context"
-	"time"
-
-	"github.com/telltale-go/telltale/events"
-)
-
-// waiters is a queue of calls that wait for their turn. Its owner guards it.
+// waiters are calls that wait for their turn: a line for each class of priority, first come, first served. Its owner
+// guards it.
 type waiters struct {
-	first, last *waiter
-	n           int
+	lines [priorityClasses]line
+	n     int
 }
+
+// line is a list of waiters in the order in which they came.
+type line struct{ first, last *waiter }
 
 type waiter struct {
 	prev, next *waiter
-	granted    bool
-	ready      chan struct{} // closed when granted
+	class      int
+	state      waiterState
+	ready      chan struct{} // closed when it need not wait any longer
 }
 
-func (q *waiters) push() *waiter {
-	w := &waiter{prev: q.last, ready: make(chan struct{})}
-	if q.last == nil {
-		q.first = w
+type waiterState uint8
+
+const (
+	waitsStill waiterState = iota
+	wasGranted             // it has a permit
+	wasShed                // it made room for a higher class
+)
+
+func (q *waiters) push(p Priority) *waiter {
+	w := &waiter{class: p.class(), ready: make(chan struct{})}
+	l := &q.lines[w.class]
+	w.prev = l.last
+	if l.last == nil {
+		l.first = w
 	} else {
-		q.last.next = w
+		l.last.next = w
 	}
-	q.last = w
+	l.last = w
 	q.n++
 	return w
 }
 
 func (q *waiters) remove(w *waiter) {
+	l := &q.lines[w.class]
 	if w.prev == nil {
-		q.first = w.next
+		l.first = w.next
 	} else {
 		w.prev.next = w.next
 	}
 	if w.next == nil {
-		q.last = w.prev
+		l.last = w.prev
 	} else {
 		w.next.prev = w.prev
 	}
@@ -46,63 +55,32 @@ func (q *waiters) remove(w *waiter) {
 	q.n--
 }
 
-// grantFirst hands a permit to the first who waits; false if nobody does.
-func (q *waiters) grantFirst() bool {
-	w := q.first
-	if w == nil {
-		return false
-	}
+// release ends the wait of w.
+func (q *waiters) release(w *waiter, state waiterState) {
 	q.remove(w)
-	w.granted = true
+	w.state = state
 	close(w.ready)
-	return true
 }
 
-// admitOrWait takes a permit, or a place in the queue until there is one.
-func (b *Bulkhead) admitOrWait(ctx context.Context) error {
-	b.mu.Lock()
-	if b.used.Load() < b.max { // then nobody waits: whoever leaves hands over
-		b.used.Add(1)
-		b.mu.Unlock()
-		return nil
-	}
-	if b.queue.n >= b.cfg.MaxQueue {
-		b.mu.Unlock()
-		return b.limited(events.ReasonFull)
-	}
-	w := b.queue.push()
-	b.mu.Unlock()
-
-	var expired <-chan time.Time // nil: never
-	if b.cfg.MaxWait > 0 {
-		timer := time.NewTimer(b.cfg.MaxWait)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-	case <-expired:
-	}
-	granted := b.stopWaiting(w)
-	switch err := ctx.Err(); {
-	case err != nil:
-		if granted {
-			b.leave()
+// grantFirst ends the wait of the first of the highest class; false if nobody waits.
+func (q *waiters) grantFirst() bool {
+	for class := priorityClasses - 1; class >= 0; class-- {
+		if w := q.lines[class].first; w != nil {
+			q.release(w, wasGranted)
+			return true
 		}
-		return err
-	case granted: // also if it came just in time
-		return nil
 	}
-	return b.limited(events.ReasonQueueTimeout)
+	return false
 }
 
-// stopWaiting tells whether the waiter was granted its permit; if not, it has left the queue.
-func (b *Bulkhead) stopWaiting(w *waiter) (granted bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !w.granted {
-		b.queue.remove(w)
+// shedBelow ends the wait of the one in the lowest class below p that came last, who has waited the least; false if all
+// are of p's class or above.
+func (q *waiters) shedBelow(p Priority) bool {
+	for class := range p.class() {
+		if w := q.lines[class].last; w != nil {
+			q.release(w, wasShed)
+			return true
+		}
 	}
-	return w.granted
+	return false
 }

@@ -64,7 +64,9 @@ func (c Call) meta(source *events.Source, attempt int) events.Meta {
 	if !c.observed() {
 		return events.Meta{Source: source, Key: c.key, Attempt: attempt, At: time.Now()}
 	}
-	return c.rec.meta(source, attempt, now())
+	m := c.rec.meta(source, attempt, now())
+	m.Key = c.key // a Keyed tells its own
+	return m
 }
 
 // record is what is kept of a call that is observed, whose values are held, or whose attempts are counted by more
@@ -85,11 +87,19 @@ type record struct {
 	delay    time.Duration
 
 	working, backoff, queued time.Duration
+	decision
+
+	held   holding
+	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
+}
+
+// decision is what decided a call.
+type decision struct {
 	// reason and decider tell what decided the last attempt; they count when the call does not succeed.
 	reason  events.Reason
 	decider *events.Source
-
-	held holding
+	// fallback is whose answer the call has, nil if it has none of a Fallback.
+	fallback *events.Source
 }
 
 var lastExecution atomic.Uint64

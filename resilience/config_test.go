@@ -122,54 +122,6 @@ func buildLayer(l resilience.Layer) error {
 }
 
 // PIPE-09
-func TestBreakerRefusesBadOptions(t *testing.T) {
-	type config = resilience.BreakerConfig
-	build := func(c config) error {
-		c.Bus = cmp.Or(c.Bus, events.Off())
-		_, err := resilience.NewBreaker(c)
-		return err
-	}
-	// with makes a configuration that is sound but for what set does.
-	row := func(allowed string, set func(*config)) bad[config] {
-		c := config{Name: "b"}
-		set(&c)
-		return bad[config]{with: c, allowed: allowed}
-	}
-	refuses(t, build, map[string]any{
-		"Name": badNames(func(n string) config { return config{Name: n} }, true),
-		"ConsecutiveFailures": []bad[config]{
-			row("at least 1", func(c *config) { c.ConsecutiveFailures = -1 }),
-			row("at least 1", func(c *config) { c.ConsecutiveFailures = math.MinInt }),
-		},
-		"FailureRatio": []bad[config]{
-			row("at most 1", func(c *config) { c.FailureRatio = -0.1 }),
-			row("at most 1", func(c *config) { c.FailureRatio = 1.01 }),
-			row("at most 1", func(c *config) { c.FailureRatio = 50 }),
-			row("at most 1", func(c *config) { c.FailureRatio = math.NaN() }),
-			row("at most 1", func(c *config) { c.FailureRatio = math.Inf(1) }),
-			row("at most 1", func(c *config) { c.FailureRatio = math.Inf(-1) }),
-		},
-		"MinCalls": []bad[config]{
-			row("at least 1", func(c *config) { c.FailureRatio, c.MinCalls = 0.5, -1 }),
-			row("0 where FailureRatio", func(c *config) { c.MinCalls = 10 }),
-		},
-		"Window": []bad[config]{
-			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, -1 }),
-			row("positive", func(c *config) { c.FailureRatio, c.Window = 0.5, minNs }),
-			row("at least 10ns", func(c *config) { c.FailureRatio, c.Window = 0.5, 9 }),
-			row("0 where FailureRatio", func(c *config) { c.Window = time.Second }),
-		},
-		"Cooldown":       []bad[config]{row("positive", func(c *config) { c.Cooldown = -1 }), row("positive", func(c *config) { c.Cooldown = minNs })},
-		"CooldownFunc":   anyValue,
-		"Probes":         []bad[config]{row("at least 1", func(c *config) { c.Probes = -1 })},
-		"ProbeSuccesses": []bad[config]{row("at least 1", func(c *config) { c.ProbeSuccesses = -1 })},
-		"MaxProbeTime":   anyValue, // negative: never
-		"FailureIf":      anyValue,
-		"Bus":            zeroBus(config{Name: "b", Bus: new(events.Bus)}),
-	})
-}
-
-// PIPE-09
 func TestBulkheadRefusesBadOptions(t *testing.T) {
 	type config = resilience.BulkheadConfig
 	build := func(c config) error {

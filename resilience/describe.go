@@ -36,6 +36,19 @@ func (d Description) clone() Description {
 	return d
 }
 
+// described is the description as it stands now.
+func (f *folded[T]) described() Description {
+	d := f.description.clone()
+	for i, l := range f.layers {
+		if ours(asGate(l)) != nil {
+			d.Layers[i].Settings = l.LayerInfo().Settings
+		}
+	}
+	return d
+}
+
+func asGate(l Layer) Gate { gate, _ := l.(Gate); return gate }
+
 func (b *builder[T]) describe() Description {
 	d := Description{Name: b.cfg.Name, Layers: []LayerDescription{}, AttemptsAtWorst: 1, Warnings: []Warning{}}
 	for i, info := range b.infos {

@@ -1,5 +1,6 @@
-// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter) and the pipelines
-// they are composed into. They tell what they do on an [events.Bus] and know no telemetry.
+// Package resilience holds the primitives (retry, circuit breaker, timeout, bulkhead, rate limiter, adaptive limiter,
+// fallback, singleflight, hedge) and the pipelines they are composed into. They tell what they do on an [events.Bus] and
+// know no telemetry.
 //
 //	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "payments-db", FailureRatio: 0.5})
 //	users := resilience.MustPipeline(resilience.PipelineConfig[*User]{
@@ -18,15 +19,17 @@
 //	PipelineConfig.Classify  what is a failure at all? Asked once an attempt, before everything else. It can make a value a failure, and an error none.
 //	Retry.If                 may it be repeated? Nil: PipelineConfig.RetryIf, else every failure.
 //	BreakerConfig.FailureIf  is it the dependency's fault? Nil: PipelineConfig.FailureIf, else every failure.
+//	Fallback.If              would another answer do? Nil: every failure.
 //
-// Neither of the last two is asked about the caller's cancellation, a panic, or a rejection by one of our own layers. The
-// two are different questions: a mutation that timed out must not be repeated, and is the dependency's fault all the
-// same.
+// None of the last three is asked about the caller's cancellation or a panic, and of a rejection by one of our own layers
+// only Fallback.If is. They are different questions: a mutation that timed out must not be repeated, and is the
+// dependency's fault all the same.
 //
 // # State
 //
-// What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout].
-// What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter], and [RetryBudget],
-// which is no layer but a field of those that start extra attempts. Pipelines, breakers, bulkheads, limiters and budgets
-// are safe for concurrent use.
+// What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout],
+// [Hedge], [Fallback]. What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter],
+// [AdaptiveLimiter], a [Keyed] of one of them for each key, [Singleflight], [Chaos] for drills, and [RetryBudget], which
+// is no layer but a field of those that start extra attempts. Pipelines and what is shared are safe for concurrent use.
+// Package resiliencetest helps to test what is built of them.
 package resilience

@@ -36,7 +36,7 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 			}
 		}
 	}
-	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {
+	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil || f.disturbed() {
 		return f.recorded(ctx, call, op, heard)
 	}
 	v, err = f.run(ctx, call, op)
@@ -44,6 +44,16 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 		err = outgoing(ctx, err)
 	}
 	return v, err
+}
+
+// disturbed tells whether attempts may end before the operation has run, because a Chaos is enabled.
+func (f *folded[T]) disturbed() bool {
+	for _, c := range f.disturbers {
+		if c.enabled.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // outgoing returns the error for the caller: without the pipeline's marks, and marked if the caller's own context ended.
@@ -65,7 +75,7 @@ func outgoing(ctx context.Context, err error) error {
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
 	rec := new(record)
 	call.rec = rec
-	if f.hold != nil {
+	if f.hold != nil && !call.valueless {
 		rec.held.on = true
 		return f.held(ctx, call, op, heard)
 	}
@@ -111,7 +121,9 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 	ctx := f.bus.Execution.Begin(caller, events.ExecutionStarted{Meta: rec.meta(f.source, 0, rec.beganAt)}, &ends)
 	v, err = f.run(ctx, call, op)
 	if err == nil {
-		outcome, failure = events.OutcomeSuccess, nil
+		if outcome, failure = events.OutcomeSuccess, nil; rec.fallback != nil {
+			outcome = events.OutcomeFallback
+		}
 		return v, nil
 	}
 	given := outgoing(caller, err)
@@ -126,7 +138,11 @@ func (f *folded[T]) finished(rec *record, outcome events.Outcome, failure error)
 		Meta: rec.meta(f.source, 0, at), Outcome: outcome, Err: failure, Attempts: rec.runs(),
 		Duration: time.Duration(at - rec.beganAt), Working: rec.working, Backoff: rec.backoff, Queued: rec.queued,
 	}
-	if outcome != events.OutcomeSuccess {
+	switch outcome {
+	case events.OutcomeSuccess:
+	case events.OutcomeFallback:
+		e.Layer = rec.fallback
+	case events.OutcomeFailure, events.OutcomeRejected, events.OutcomeTimeout, events.OutcomeCanceled:
 		e.Reason, e.Layer = rec.reason, rec.decider
 	}
 	return e

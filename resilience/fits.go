@@ -25,7 +25,7 @@ func (b *builder[T]) check() error {
 		for _, j := range sound {
 			if sameState(b.cfg.Layers[j], l) {
 				problems = append(problems, fmt.Errorf("layer %d (%s) is the same %T as layer %d: its state would count, or take, every call twice; "+
-					"make another one", i, l.LayerInfo().Name, l, j))
+					"make another one", i, nameOf(l), l, j))
 			}
 		}
 		sound = append(sound, i)
@@ -35,6 +35,12 @@ func (b *builder[T]) check() error {
 	}
 	b.infos = infos(b.cfg.Layers)
 	return nil
+}
+
+// nameOf returns a layer's name, else its type.
+func nameOf(l Layer) string {
+	info := l.LayerInfo()
+	return or(info.Name, info.Type)
 }
 
 // eachLine puts a prefix before each of the errors that err joins, so that each line tells where it belongs.
@@ -78,9 +84,19 @@ func (b *builder[T]) checkLayer(l Layer) error {
 
 // fits refuses what is no layer of a pipeline of T.
 func (b *builder[T]) fits(l Layer) error {
-	switch l.(type) {
-	case Retry, Timeout, Hedge, around:
+	switch l := l.(type) {
+	case Retry, Timeout, Hedge, Fallback[T], around:
 		return nil
+	case *Chaos:
+		return fitsChaos[T](l)
+	case *Singleflight:
+		if b.oneOff {
+			return errOneOffFlight
+		}
+		return nil
+	}
+	if other, ok := l.(interface{ resultType() reflect.Type }); ok && other.resultType() != reflect.TypeFor[T]() {
+		return fmt.Errorf("%s does not fit a pipeline of %v: it is a %T", nameOf(l), reflect.TypeFor[T](), l)
 	}
 	_, gate := l.(Gate)
 	_, typed := l.(TypedLayer[T])
@@ -95,6 +111,8 @@ func (b *builder[T]) fits(l Layer) error {
 	}
 	return fmt.Errorf("%T is neither a layer of this package, nor a Gate, nor a TypedLayer[%v]%s", l, reflect.TypeFor[T](), b.almost(l))
 }
+
+var errOneOffFlight = errors.New("is a *resilience.Singleflight: calls of Do and Run are never joined, each has a pipeline of its own; build a Pipeline")
 
 // almost tells what a type lacks to be a layer, as far as that can be guessed.
 func (b *builder[T]) almost(l Layer) string {
@@ -116,14 +134,16 @@ func (b *builder[T]) almost(l Layer) string {
 	return "; embedding a layer does not make one, see Around"
 }
 
-// sameState tells whether two layers are one gate, or two around one state. Pointers to types without fields may be
+// sameState tells whether two layers are one gate or one Singleflight, or two around one state. Pointers to types without fields may be
 // equal by accident.
 func sameState(a, b Layer) bool {
 	if s, ok := a.(stateful); ok {
 		o, ok := b.(stateful)
 		return ok && s.stateSource() == o.stateSource()
 	}
-	if _, gate := a.(Gate); !gate {
+	switch a.(type) {
+	case Gate, *Singleflight:
+	default:
 		return false
 	}
 	v, w := reflect.ValueOf(a), reflect.ValueOf(b)

@@ -15,16 +15,17 @@ type builder[T any] struct {
 	cfg        PipelineConfig[T]
 	bus        *events.Bus
 	infos      []LayerInfo
+	oneOff     bool // it is for one call
 	background *background
 	discard    func(context.Context, Call, T)
 }
 
 // fold checks a configuration and makes it ready to run. shared is the source of pipelines that have none of their own.
 func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], error) {
-	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default()), background: new(background)}
+	b := &builder[T]{cfg: cfg, bus: or(cfg.Bus, events.Default()), oneOff: shared != nil, background: new(background)}
 	b.cfg.Layers = make([]Layer, len(cfg.Layers))
 	for i, l := range cfg.Layers {
-		b.cfg.Layers[i] = literal(l)
+		b.cfg.Layers[i] = literal[T](l)
 	}
 	if err := b.check(); err != nil {
 		return nil, err
@@ -51,8 +52,8 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	built = true
 	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
-		owned: shared == nil, counted: b.counted(), description: description,
-		background: b.background, nesting: b.newNesting(shared != nil),
+		owned: shared == nil, counted: b.counted(), disturbers: b.disturbers(), description: description,
+		background: b.background, layers: b.cfg.Layers, nesting: b.newNesting(shared != nil),
 	}
 	if f.owned {
 		s := b.stack()
@@ -65,7 +66,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 }
 
 // literal returns a pointer's literal, so that both may be used, and later changes change nothing.
-func literal(l Layer) Layer {
+func literal[T any](l Layer) Layer {
 	switch l := l.(type) {
 	case *Retry:
 		if l != nil {
@@ -76,6 +77,10 @@ func literal(l Layer) Layer {
 			return *l
 		}
 	case *Hedge:
+		if l != nil {
+			return *l
+		}
+	case *Fallback[T]:
 		if l != nil {
 			return *l
 		}
@@ -92,8 +97,14 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 		return newTiming(b, at, l, next)
 	case Hedge:
 		return newHedging(b, at, l, next)
+	case Fallback[T]:
+		return newFalling(b, at, l, next)
+	case *Singleflight:
+		return newJoining(b, at, l, next)
 	case around:
 		return newAround(b, l, next)
+	case *Chaos:
+		return newDisturbing(b, at, l, next)
 	case Gate:
 		return newGating(b, at, l, next)
 	case TypedLayer[T]:
@@ -141,7 +152,7 @@ func (b *builder[T]) retriesOutside(position int) bool {
 // layer starts runs, too, or an attempt may end before the operation has run.
 func (b *builder[T]) counted() bool {
 	retries, limited := 0, false
-	for _, l := range b.cfg.Layers {
+	for i, l := range b.cfg.Layers {
 		switch l := l.(type) {
 		case Retry:
 			if retries++; l.RetryRejections {
@@ -149,6 +160,10 @@ func (b *builder[T]) counted() bool {
 			}
 		case Timeout:
 			limited = retries > 0
+		case *Singleflight:
+			if i > 0 {
+				return true // a turn of a Retry outside may share another's run, and a value is not discarded while others have it
+			}
 		case Hedge, around, TypedLayer[T]:
 			return true
 		case Gate:
@@ -160,6 +175,16 @@ func (b *builder[T]) counted() bool {
 	return retries > 1
 }
 
+// disturbers lists what, while it is enabled, ends attempts of a Retry before the operation has run.
+func (b *builder[T]) disturbers() (all []*Chaos) {
+	for i, l := range b.cfg.Layers {
+		if c, ok := l.(*Chaos); ok && b.retriesOutside(i) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // discarder returns what gets rid of a superseded value.
 func (b *builder[T]) discarder(at place) func(context.Context, Call, T) {
 	discard := b.cfg.Discard
@@ -167,6 +192,9 @@ func (b *builder[T]) discarder(at place) func(context.Context, Call, T) {
 		discard = closeValue
 	}
 	return func(ctx context.Context, call Call, v T) {
+		if !call.drops() {
+			return
+		}
 		if err := discarded(ctx, call, at, discard, v); err != nil && b.bus.DiscardFailed.Heard() {
 			b.bus.DiscardFailed.Publish(ctx, events.DiscardFailed{Meta: call.meta(at.source, call.Attempt()), Err: err})
 		}

@@ -22,9 +22,7 @@ func (c Call) fork(into *record) Call {
 		return c
 	}
 	if r.common == nil {
-		r.common = &r.own
-		r.common.numbers.Store(int64(r.number))
-		r.common.begun.Store(int64(r.number))
+		r.common = &r.own // nothing has run yet: all runs of a call pass the layer that forks it first
 	}
 	*into = record{
 		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,
@@ -39,7 +37,7 @@ func (c Call) fork(into *record) Call {
 // join takes over what a fork recorded. Its goroutine has ended.
 func (r *record) join(fork *record) {
 	r.number = or(fork.number, r.number)
-	r.reason, r.decider = fork.reason, fork.decider
+	r.decision, r.shared = fork.decision, fork.shared
 	r.working += fork.working
 	r.backoff += fork.backoff
 	r.queued += fork.queued

@@ -1,6 +1,9 @@
 package resilience
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // gcra is the generic cell rate algorithm, in the form of ITU-T I.371 (Annex A) and the ATM Forum's Traffic Management
 // 4.0 that is called virtual scheduling: all that is remembered is one instant, the theoretical arrival time (TAT) of the
@@ -62,4 +65,16 @@ func (g gcra) taken(tat, now int64, waiting bool) int64 {
 		return 0
 	}
 	return (min(g.ahead(tat, now, waiting), g.capacity) + g.interval - 1) / g.interval
+}
+
+// convert returns how far the TAT of another rate is ahead when as many calls are taken of it, to the part of a call, and
+// not more than its burst.
+func (g gcra) convert(ahead int64, to gcra) int64 {
+	calls, part := min(ahead, g.capacity)/g.interval, min(ahead, g.capacity)%g.interval
+	if calls >= to.capacity/to.interval {
+		return to.capacity
+	}
+	hi, lo := bits.Mul64(uint64(part), uint64(to.interval))
+	ns, _ := bits.Div64(hi, lo, uint64(g.interval)) // less than to.interval, as part is less than g.interval
+	return calls*to.interval + int64(ns)
 }

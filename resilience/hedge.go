@@ -93,8 +93,8 @@ func (h Hedge) check() error {
 	return c.err()
 }
 
-// wait returns how long the first run of a call is given.
-func (h Hedge) wait() time.Duration {
+// firstDelay returns how long the first run of a call is given.
+func (h Hedge) firstDelay() time.Duration {
 	if h.Learn == nil {
 		return h.Delay
 	}

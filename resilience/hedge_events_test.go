@@ -149,6 +149,35 @@ func TestTheExecutionIsExplainedByTheRunThatDecided(t *testing.T) {
 	})
 }
 
+// BUS-09: waits within the run that decided are the execution's, and so is the backoff before.
+func TestWaitsWithinARunAreTold(t *testing.T) {
+	for _, layer := range []resilience.Layer{resilience.Hedge{}, resilience.Timeout{Abandon: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			bus := events.NewBus()
+			tape := record(bus)
+			room := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: 1, MaxQueue: 9, MaxWait: time.Minute, Bus: bus})
+			lease, err := room.Acquire(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(300*ms, func() { lease.Release(nil) })
+			p := ints(bus, resilience.Retry{MaxAttempts: 2, Backoff: resilience.Constant(50 * ms), If: func(err error) bool { return errors.Is(err, errBoom) }}, layer, room)
+			runs := scripted(after(10*ms, 0, resilience.Permanent(errBoom)))
+			if _, ok := layer.(resilience.Timeout); ok {
+				runs = scripted(after(10*ms, 0, errBoom), after(20*ms, 1, nil))
+			}
+			_, _ = p.Do(t.Context(), runs.do)
+			e := heard[events.ExecutionFinished](tape)[0]
+			if started := heard[events.AttemptStarted](tape); len(started) == 2 && (started[1].Delay != 50*ms || e.Backoff != 50*ms || e.Working != 30*ms) {
+				t.Errorf("%T: started %+v, finished %+v", layer, started, e)
+			}
+			if e.Queued != 300*ms || e.Duration != e.Queued+e.Backoff+e.Working {
+				t.Errorf("%T: finished: %+v", layer, e)
+			}
+		})
+	}
+}
+
 // BUS-02: with nobody listening. The figures are those of the goroutine, its context, the timer and the record.
 func TestAllocationsOfAHedge(t *testing.T) {
 	quiet := events.NewBus()
@@ -156,8 +185,8 @@ func TestAllocationsOfAHedge(t *testing.T) {
 		layer resilience.Layer
 		most  float64
 	}{
-		"a hedge that is not needed":      {resilience.Hedge{}, 10},
-		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 10},
+		"a hedge that is not needed":      {resilience.Hedge{}, 8},
+		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 8},
 		"a Timeout that could abandon":    {resilience.Timeout{Abandon: true}, 10},
 		"a Hedge that is switched off":    {resilience.Hedge{MaxAttempts: 1}, 1},
 		"an Abandon that is switched off": {resilience.Timeout{After: -1, Abandon: true}, 0},

@@ -176,6 +176,19 @@ func TestARefusalAfterAFailureIsNotTheOutcome(t *testing.T) {
 	})
 }
 
+// HDG-03, HDG-08: and a failing value is handed on, although the hedge after it was refused.
+func TestARefusalAfterAFailingValueLeavesTheValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		db := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", ConsecutiveFailures: 1, Bus: bus})
+		bad := &closable{bad: true}
+		v, err := values(bus, false, resilience.Hedge{MaxAttempts: 3}, db).Do(t.Context(), returns(bad, error(nil)))
+		if v != bad || err != nil || bad.closed != 0 {
+			t.Errorf("%v, %v, closed %d times", v, err, bad.closed)
+		}
+	})
+}
+
 // closable is a value that counts how often it was closed.
 type closable struct {
 	bad     bool

@@ -69,6 +69,9 @@ func TestOutcomesOfHeldValuesInAHedge(t *testing.T) {
 			t.Errorf("%d permits are out, want the winner's", gate.out())
 		}
 		s.release(errBoom)
+		if s.ctx.Err() == nil {
+			t.Error("the winner's context outlives the value")
+		}
 		want := []resilience.OutcomeKind{resilience.Failed, resilience.Failed, resilience.Succeeded, resilience.Failed}
 		if got := gate.kinds(); len(got) != 4 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
 			t.Errorf("the gate learned %v, want %v", got, want)

@@ -179,6 +179,21 @@ func TestWaitLosersWaitsWhenTheCallerLeaves(t *testing.T) {
 	}
 }
 
+// HDG-04, PIPE-12: that a run's context ended tells nothing beside what had failed before.
+func TestTheEndOfTheContextIsNoFailureBesideOthers(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 250*ms)
+			defer cancel()
+			runs := scripted(after(time.Hour, 0, nil), after(10*ms, 0, errFirst), after(time.Hour, 0, nil))
+			_, err := ints(events.NewBus(), resilience.Hedge{MaxAttempts: 3, Delay: 100 * ms, WaitLosers: waits}).Do(ctx, runs.do)
+			if want := "resilience: canceled by the caller: context deadline exceeded (last failure: first)"; err.Error() != want {
+				t.Errorf("waits %v: %q, want %q", waits, err, want)
+			}
+		})
+	}
+}
+
 // PIPE-26: outside of a bubble and in two.
 func TestAHedgeMadeOutsideABubbleWorksInBubbles(t *testing.T) {
 	learn := resilience.MustLearnedDelay(resilience.LearnedDelayConfig{MinSamples: 1, Max: 50 * ms})

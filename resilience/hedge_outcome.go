@@ -119,12 +119,8 @@ func (r *race[T]) conclude(ctx context.Context, call Call) (T, error) {
 	return e.v, err
 }
 
-// giveUp ends the race when the context has ended. What counts of what had come by then is a success, and what ends.
+// giveUp ends the race when the context has ended, and what had come by then did not decide it.
 func (r *race[T]) giveUp(ctx context.Context, call Call) (v T, err error) {
-	r.shut()
-	if r.decided(ctx, call) {
-		return r.conclude(ctx, call)
-	}
 	var last error
 	if r.chosen != nil {
 		last = given(r.outcome())
@@ -156,17 +152,11 @@ func (r *race[T]) leave(ctx context.Context) {
 	r.close(ctx)
 }
 
-// shut makes late whoever comes now.
-func (r *race[T]) shut() (before bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before, r.over = r.over, true
-	return before
-}
-
-// close shuts, cancels all runs but the chosen one, and gets rid of what has arrived.
+// close makes late whoever comes now, cancels all runs but the chosen one, and gets rid of what has arrived.
 func (r *race[T]) close(ctx context.Context) {
-	r.shut()
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
 	for e := r.runs; e != nil; e = e.before {
 		if e != r.chosen {
 			e.cancel(errLost)

@@ -50,7 +50,7 @@ type race[T any] struct {
 	refused     bool      // the last that ended was
 	failures    []error   // refusals left out
 
-	news    chan struct{} // holds an element when a run has ended
+	news    chan struct{} // holds an element when a run has ended, or another is due
 	mu      sync.Mutex    // guards what follows, and entry.next; never held while a function of the user's or a handler runs
 	over    bool          // who comes now is late
 	gone    int           // runs that have ended; late ones have left nothing to be done
@@ -75,18 +75,15 @@ func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, er
 	if call.rec == nil { // a layer of the user's made a call of its own
 		call.rec = new(record)
 	}
-	r := &race[T]{hedging: l, news: make(chan struct{}, 1), began: call.clock(), delay: l.wait()}
+	r := &race[T]{hedging: l, news: make(chan struct{}, 1), began: call.clock(), delay: l.firstDelay()}
 	defer r.leave(ctx) // also if a handler, or If, ends the goroutine
 	r.start(ctx, r.enter(&r.initial, call, call.rec.next()), op)
-	timer := time.NewTimer(r.delay)
+	timer := time.AfterFunc(r.delay, r.wake)
 	defer timer.Stop()
 	left := ctx.Done()
 	for {
-		due := false
 		select {
 		case <-r.news:
-		case <-timer.C:
-			due = true
 		case <-left:
 			left = nil
 		}
@@ -97,12 +94,12 @@ func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, er
 		if !alive && (idle || !l.WaitLosers) {
 			return r.giveUp(ctx, call)
 		}
-		if alive && r.n+r.denied < l.MaxAttempts && (due && !idle || idle && !r.refused) {
+		if alive && r.n+r.denied < l.MaxAttempts && (!idle && r.wait() <= 0 || idle && !r.refused) {
 			if r.hedge(ctx, call, op) {
 				idle = false
 			}
-			if n := r.n + r.denied; n < l.MaxAttempts {
-				timer.Reset(dueAt(n, r.delay) - time.Duration(now()-r.began))
+			if r.n+r.denied < l.MaxAttempts {
+				timer.Reset(r.wait())
 			} else {
 				timer.Stop()
 			}
@@ -111,6 +108,11 @@ func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, er
 			return r.conclude(ctx, call)
 		}
 	}
+}
+
+// wait returns how long it is until the next run is due.
+func (r *race[T]) wait() time.Duration {
+	return dueAt(r.n+r.denied, r.delay) - time.Duration(now()-r.began)
 }
 
 // hedge starts another run, if the budget allows it.

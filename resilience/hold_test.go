@@ -261,3 +261,19 @@ func TestReleaseWithinAReleaseDoesNothing(t *testing.T) {
 		t.Errorf("settled %d times, want once", n)
 	}
 }
+
+// PIPE-27: a call of Run has no value that could be released.
+func TestWhatHasNoValueIsNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room, gate := roomFor(1), &counting{}
+		p := streams(nil, room, gate, resilience.Timeout{After: time.Second}, resilience.Retry{}, resilience.Timeout{After: time.Second})
+		var inside context.Context
+		err := p.Run(t.Context(), func(ctx context.Context) error { inside = ctx; return nil })
+		if err != nil || room.Snapshot().Usage != 0 || gate.outstanding != 0 || inside.Err() == nil {
+			t.Errorf("%v, %v, %d admitted, context %v", err, room, gate.outstanding, inside.Err())
+		}
+		if err := p.Run(t.Context(), func(ctx context.Context) error { time.Sleep(2 * time.Second); return nil }); err != nil {
+			t.Errorf("a late success: %v", err)
+		}
+	})
+}

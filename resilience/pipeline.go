@@ -23,7 +23,7 @@ type PipelineConfig[T any] struct {
 	// operation returned either way; an operation that wants its caller to get an error for a value returns that error
 	// itself. It is called concurrently.
 	Classify func(T, error) error
-	// Discard gets rid of a failing value that the next attempt supersedes. Nil: values that are io.Closers are closed.
+	// Discard gets rid of a failing value that the next attempt supersedes or a Fallback replaces. Nil: values that are io.Closers are closed.
 	// An error is published and changes nothing.
 	Discard func(T) error
 	// RetryIf is the default of Retry.If and of Hedge.If: which failures are retried.
@@ -60,11 +60,13 @@ type folded[T any] struct {
 	bus         *events.Bus
 	source      *events.Source
 	hold        func(T, func(error)) T
-	owned       bool // source is this pipeline's alone
-	counted     bool // the operation's runs are counted in a record
+	owned       bool     // source is this pipeline's alone
+	counted     bool     // the operation's runs are counted in a record
+	disturbers  []*Chaos // while one is enabled they are, too
 	description Description
 	odd         []Warning   // what the rules found
 	background  *background // the goroutines that its layers started
+	layers      []Layer     // as described; the settings of some change
 	nesting     *nesting    // nil: it does not retry
 }
 
@@ -140,13 +142,13 @@ func (p *Pipeline[T]) String() string {
 	return fmt.Sprintf("pipeline %s [%s]", d.Name, strings.Join(names, " > "))
 }
 
-// Describe returns the pipeline as data: its layers with their effective settings. After Close it still does.
+// Describe returns the pipeline as data: its layers with their present effective settings. After Close it still does.
 func (p *Pipeline[T]) Describe() Description {
 	f := p.present()
 	if f == nil {
 		return Description{}
 	}
-	d := f.description.clone()
+	d := f.described()
 	d.Warnings = append(d.Warnings, f.warnings()...)
 	return d
 }

@@ -3,6 +3,7 @@ package resilience
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,19 +33,23 @@ type RateLimiterConfig struct {
 const defaultPer = time.Second
 
 // RateLimiter is a [Gate] that limits how many calls start in a span of time. Make one with [NewRateLimiter] and share it
-// among what has the same allowance. It is safe for concurrent use, takes no lock, starts no goroutine, and has a timer
-// only while a call waits.
+// among what has the same allowance. It is safe for concurrent use, takes no lock for a call that need not wait, starts no
+// goroutine, but a short-lived one for changes of the rate that come while others are being published, and has a timer only
+// while a call waits.
 //
 // A call takes its part of the allowance when it is let through, or begins to wait, however it ends. One that would have
 // to wait for longer than MaxWait, or until its context's deadline, is refused at once and takes nothing. One whose context
 // ends while it waits gives its part back if it is the last in the line; if others wait behind it they keep their turns,
 // and its part is lost, since who comes later must not have it on top of theirs.
 type RateLimiter struct {
-	cfg     RateLimiterConfig // with defaults
+	cfg     RateLimiterConfig // with defaults; see rating for the present rate
 	place   place
-	rule    gcra
-	tat     atomic.Int64 // see gcra: all there is to know of the past
+	rating  atomic.Pointer[rating]
 	waiting atomic.Int64 // calls that wait, or are about to
+
+	mu      sync.Mutex // guards what follows, changes of rating, and taking what is not there yet; never held while a handler runs
+	line    []*inLine
+	changes changes
 }
 
 // NewRateLimiter makes a limiter whose burst is unused. Its error is a *ConfigError, or several joined.
@@ -52,11 +57,11 @@ func NewRateLimiter(cfg RateLimiterConfig) (*RateLimiter, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	cfg.Per = or(cfg.Per, defaultPer)
-	cfg.Burst = or(cfg.Burst, cfg.Rate)
-	cfg.Bus = or(cfg.Bus, events.Default())
-	l := &RateLimiter{cfg: cfg, rule: newGCRA(cfg.Rate, cfg.Per, cfg.Burst, cfg.MaxWait)}
-	l.tat.Store(now())
+	cfg = cfg.withDefaults()
+	l := &RateLimiter{cfg: cfg}
+	r := cfg.rating()
+	r.tat.Store(now())
+	l.rating.Store(r)
 	l.place = place{bus: cfg.Bus, name: cfg.Name, source: cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeRateLimiter, Settings: settingsLine(cfg.settings()), Limiter: l.Snapshot,
 	})}
@@ -67,19 +72,36 @@ func NewRateLimiter(cfg RateLimiterConfig) (*RateLimiter, error) {
 // MustRateLimiter is NewRateLimiter, and panics with its error.
 func MustRateLimiter(cfg RateLimiterConfig) *RateLimiter { return mustBe(NewRateLimiter(cfg)) }
 
+func (cfg RateLimiterConfig) withDefaults() RateLimiterConfig {
+	cfg.Per = or(cfg.Per, defaultPer)
+	cfg.Burst = or(cfg.Burst, cfg.Rate)
+	cfg.Bus = or(cfg.Bus, events.Default())
+	return cfg
+}
+
+// rating returns the configured rate, of which nothing is known yet.
+func (cfg RateLimiterConfig) rating() *rating {
+	return &rating{rule: newGCRA(cfg.Rate, cfg.Per, cfg.Burst, cfg.MaxWait), rate: cfg.Rate, per: cfg.Per, burst: cfg.Burst}
+}
+
 func (cfg RateLimiterConfig) check() error {
 	c := checks{typ: "RateLimiterConfig"}
 	c.name("Name", cfg.Name, true)
 	c.bus(cfg.Bus)
+	if cfg.MaxWait < 0 {
+		c.refuse("MaxWait", cfg.MaxWait, "positive, or 0 for no wait")
+	}
+	cfg.checkRate(&c)
+	return c.err()
+}
+
+func (cfg RateLimiterConfig) checkRate(c *checks) {
 	c.atLeast("Rate", cfg.Rate, 1, "at least 1")
 	c.notNegative("Per", cfg.Per, defaultPer)
 	if cfg.Per > maxSpan {
 		c.refuse("Per", cfg.Per, "at most 10 years")
 	}
 	c.atLeast("Burst", cfg.Burst, 0, "at least 1, or 0 for the default, Rate")
-	if cfg.MaxWait < 0 {
-		c.refuse("MaxWait", cfg.MaxWait, "positive, or 0 for no wait")
-	}
 	if per := or(cfg.Per, defaultPer); cfg.Rate >= 1 && per > 0 && per <= maxSpan {
 		if int64(cfg.Rate) > int64(per) {
 			c.refuse("Rate", cfg.Rate, "at most one a nanosecond of Per")
@@ -87,7 +109,6 @@ func (cfg RateLimiterConfig) check() error {
 			c.refuse("Burst", cfg.Burst, "at most what Rate gives in 10 years")
 		}
 	}
-	return c.err()
 }
 
 func (cfg RateLimiterConfig) settings() []Setting {
@@ -98,13 +119,17 @@ func (cfg RateLimiterConfig) settings() []Setting {
 	return s
 }
 
-// LayerInfo implements [Layer].
+// LayerInfo implements [Layer]. It tells the present rate.
 func (l *RateLimiter) LayerInfo() LayerInfo {
-	return LayerInfo{Name: l.cfg.Name, Type: events.TypeRateLimiter, Settings: l.cfg.settings()}
+	cfg := l.cfg
+	if r := l.rating.Load(); r != nil {
+		cfg.Rate, cfg.Per, cfg.Burst = r.rate, r.per, r.burst
+	}
+	return LayerInfo{Name: cfg.Name, Type: events.TypeRateLimiter, Settings: cfg.settings()}
 }
 
 func (l *RateLimiter) check() error {
-	if l.rule.interval == 0 {
+	if l.rating.Load() == nil {
 		return fmt.Errorf("is a %T that was not made by NewRateLimiter", l)
 	}
 	return nil
@@ -118,71 +143,114 @@ func (l *RateLimiter) Name() string { return l.cfg.Name }
 // Snapshot returns the burst as the limit, how many calls of it are taken and not refilled yet as the usage, and how many
 // calls wait.
 func (l *RateLimiter) Snapshot() events.LimiterReading {
-	tat, waiting := l.tat.Load(), l.waiting.Load()
-	return events.LimiterReading{Limit: int64(l.cfg.Burst), Usage: l.rule.taken(tat, now(), waiting > 0), Queued: waiting}
+	r := l.rating.Load()
+	if r == nil {
+		return events.LimiterReading{}
+	}
+	tat, waiting := r.tat.Load(), l.waiting.Load()
+	for tat == retired {
+		l.settled()
+		r = l.rating.Load()
+		tat = r.tat.Load()
+	}
+	return events.LimiterReading{Limit: int64(r.burst), Usage: r.rule.taken(tat, now(), waiting > 0), Queued: waiting}
+}
+
+// SetRate sets how many calls a per gives, and how many may come at once, from the next one on; they mean what Rate, Per
+// and Burst of the configuration do, and a per or burst of zero their defaults. How many calls of the burst are taken stays
+// as it is, but is never more than the new burst. Those who wait get turns at the new rate, in the order in which they came: earlier ones, which may be now, or
+// later ones; if a later turn comes after MaxWait, counted from when the call came, or after its deadline, it is refused.
+//
+// What is another than before is published as [events.LimitChanged], after it has taken effect. The error is a *ConfigError,
+// or several joined, and then nothing has changed. The settings of a source are those of when it was made.
+func (l *RateLimiter) SetRate(rate int, per time.Duration, burst int) error {
+	if l.rating.Load() == nil {
+		return errNotMade(l)
+	}
+	cfg := l.cfg
+	cfg.Rate, cfg.Per, cfg.Burst = rate, per, burst
+	c := checks{typ: "RateLimiter"}
+	if cfg.checkRate(&c); c.err() != nil {
+		return c.err()
+	}
+	fresh, bus := cfg.withDefaults().rating(), l.place.bus
+	l.mu.Lock()
+	old := l.rating.Load()
+	if fresh.rate != old.rate || fresh.per != old.per || fresh.burst != old.burst {
+		at := now()
+		fresh.tat.Store(l.retime(old, fresh, old.tat.Swap(retired), at))
+		l.rating.Store(fresh)
+		if bus.LimitChanged.Heard() {
+			l.changes.add(context.Background(), bus, events.LimitChanged{Meta: l.place.meta(Call{}),
+				From: int64(old.burst), To: int64(fresh.burst), Rate: float64(fresh.rate) / fresh.per.Seconds(), Reason: events.ReasonManual})
+		}
+	}
+	l.changes.unlock(&l.mu, bus)
+	return nil
+}
+
+// settled returns when no rate is about to be replaced.
+func (l *RateLimiter) settled() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 }
 
 // Admit implements [Gate]: it lets the call through, has it wait for its turn, or refuses with a *LimitedError that tells
 // after what time it would have been let through.
-func (l *RateLimiter) Admit(ctx context.Context, _ Call) (Permit, error) {
+func (l *RateLimiter) Admit(ctx context.Context, call Call) (Permit, error) {
+	if l.rating.Load().takeAtOnce(call.clock()) {
+		return Permit{}, nil
+	}
+	return Permit{}, l.admitOrWait(ctx)
+}
+
+// admitOrWait looks closely, with readings of the clock of its own.
+func (l *RateLimiter) admitOrWait(ctx context.Context) error {
 	for {
 		// In this order the clock is not behind whoever stored the TAT, nor behind the turn of whoever waits no more.
-		tat := l.tat.Load()
+		r := l.rating.Load()
+		tat := r.tat.Load()
+		if tat == retired {
+			l.settled()
+			continue
+		}
 		waiting := l.waiting.Load() > 0
-		next, wait := l.rule.take(tat, now(), waiting)
+		at := now()
+		next, wait := r.rule.take(tat, at, waiting)
 		if wait == 0 {
-			if l.tat.CompareAndSwap(tat, next) {
-				return Permit{}, nil
+			if r.tat.CompareAndSwap(tat, next) {
+				return nil
 			}
 			continue
 		}
 		if wait > l.patience(ctx) {
-			if before := l.rule.giveBack(next); before != tat {
-				l.tat.CompareAndSwap(tat, before) // or it would stay overdrawn for all who are refused
+			if before := r.rule.giveBack(next); before != tat {
+				r.tat.CompareAndSwap(tat, before) // or it would stay overdrawn for all who are refused
 			}
-			return Permit{}, &LimitedError{Layer: l.cfg.Name, Reason: events.ReasonRate, After: time.Duration(wait)}
+			return &LimitedError{Layer: l.cfg.Name, Reason: events.ReasonRate, After: time.Duration(wait)}
 		}
-		if taken, err := l.takeAndWait(ctx, tat, next, time.Duration(wait)); taken {
-			return Permit{}, err
+		if taken, err := l.takeAndWait(ctx, r, tat, next, at, time.Duration(wait)); taken {
+			return err
 		}
 	}
 }
 
 // patience returns how long the call may wait: the wait must end before the deadline.
 func (l *RateLimiter) patience(ctx context.Context) int64 {
-	if l.rule.longest == 0 {
+	longest := int64(min(l.cfg.MaxWait, maxRateWait))
+	if longest == 0 {
 		return 0
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		return min(l.rule.longest, int64(time.Until(deadline))-1)
+		return min(longest, int64(time.Until(deadline))-1)
 	}
-	return l.rule.longest
-}
-
-// takeAndWait takes what is not there yet, and waits for it; not taken if another call came in between. The error is the
-// context's.
-func (l *RateLimiter) takeAndWait(ctx context.Context, tat, next int64, wait time.Duration) (taken bool, err error) {
-	l.waiting.Add(1) // before others can see what it takes
-	defer l.waiting.Add(-1)
-	if !l.tat.CompareAndSwap(tat, next) {
-		return false, nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	if err = ctx.Err(); err != nil {
-		l.tat.CompareAndSwap(next, l.rule.giveBack(next)) // unless somebody has taken after it
-	}
-	return true, err
+	return longest
 }
 
 // Settle implements [Gate]: how the call ends changes nothing.
 func (l *RateLimiter) Settle(context.Context, Call, Permit, Outcome) {}
 
-func (l *RateLimiter) waits() bool { return l.rule.longest > 0 }
+func (l *RateLimiter) waits() bool { return l.cfg.MaxWait > 0 }
 
 // early is true: nothing falls at the release of a value.
 func (l *RateLimiter) early(bool) bool { return true }

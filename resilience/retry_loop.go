@@ -75,8 +75,11 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 		if left && l.Budget == nil {
 			v = l.supersede(ctx, call, v, failure, failingValue, mark)
 		}
-		lives := l.sleep(ctx, &call, p.delay)
-		if lives && !l.Budget.take() {
+		lives := ctx.Err() == nil
+		if lives && p.delay > 0 {
+			lives = call.sleep(ctx, p.delay)
+		}
+		if lives && l.Budget != nil && !l.Budget.take() {
 			l.stopped(ctx, &call, &t, events.ReasonBudget)
 			return v, t.withLast(err, last)
 		}
@@ -114,17 +117,10 @@ func (l *retrying[T]) supersede(ctx context.Context, call Call, v T, failure err
 }
 
 // sleep waits, and tells whether the context lived.
-func (l *retrying[T]) sleep(ctx context.Context, call *Call, delay time.Duration) bool {
-	if delay == 0 {
-		return ctx.Err() == nil
-	}
-	return call.sleep(ctx, delay)
-}
-
-func (call *Call) sleep(ctx context.Context, delay time.Duration) bool {
-	if call.observed() {
+func (c *Call) sleep(ctx context.Context, delay time.Duration) bool {
+	if c.observed() {
 		began := now()
-		defer func() { call.rec.backoff += time.Duration(now() - began) }()
+		defer func() { c.rec.backoff += time.Duration(now() - began) }()
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

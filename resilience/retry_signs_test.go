@@ -53,10 +53,7 @@ func TestOneWalkFindsEverySign(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		err := randomTree(r, r.IntN(5))
-		var want signs
-		if s, ok := find[*stop.Error](err); ok {
-			want.final = s.Reason
-		}
+		want := signs{final: stopIn(err)}
 		if _, panicked := find[*PanicError](err); panicked || anyIn(err, func(err error) bool { return err == ErrGoexit }) {
 			want.final = events.ReasonNotRetryable
 		}

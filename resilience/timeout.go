@@ -74,10 +74,14 @@ func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] 
 	if t.Abandon {
 		next = newAbandoning(b, l, or(t.MaxAbandoned, defaultMaxAbandoned), next)
 	}
+	var holding Next[T]
 	if b.cfg.Hold != nil {
-		return holdTiming(b, l, next)
+		holding = holdTiming(b, l, next)
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
+		if call.holds() {
+			return holding(ctx, call, op)
+		}
 		call = call.fresh()
 		limited := &limitedContext{outside: ctx, layer: l, began: call.now}
 		defer limited.finish()
@@ -101,7 +105,7 @@ func (b *builder[T]) nestedTiming(position int) bool {
 			if l.After >= 0 {
 				return !l.Abandon
 			}
-		case Retry:
+		case Retry, Fallback[T], *Chaos:
 		case around:
 			return false
 		case Gate:

@@ -67,12 +67,21 @@ func (r Retry) traits() traits {
 	return own
 }
 
+func (h Hedge) traits() traits {
+	own := traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+	if h.Learn != nil { // a floor may well be below a millisecond
+		own.durations = append(own.durations, duration{"LearnedDelayConfig.Max", h.Learn.cfg.Max}, duration{"LearnedDelayConfig.Window", h.Learn.cfg.Window})
+	}
+	return own
+}
+
 func (b *Breaker) traits() traits {
+	r := b.machine.rules
 	return traits{
-		breaker: &breakerTraits{cooldown: b.cfg.Cooldown},
-		bus:     b.cfg.Bus,
-		durations: []duration{{"BreakerConfig.Window", b.cfg.Window}, {"BreakerConfig.Cooldown", b.cfg.Cooldown},
-			{"BreakerConfig.MaxProbeTime", b.cfg.MaxProbeTime}},
+		breaker: &breakerTraits{cooldown: r.cooldown, slow: r.slow != nil},
+		bus:     b.bus,
+		durations: []duration{{"BreakerConfig.Window", r.window}, {"BreakerConfig.SlowCall", r.slowLimit()},
+			{"BreakerConfig.Cooldown", r.cooldown}, {"BreakerConfig.MaxProbeTime", r.maxProbeTime}},
 	}
 }
 
@@ -80,6 +89,24 @@ func (b *Bulkhead) traits() traits {
 	return traits{room: true, bus: b.cfg.Bus, durations: []duration{{"BulkheadConfig.MaxWait", b.cfg.MaxWait}}}
 }
 
+// traits are those of the empty key's gate, told of as the Keyed's.
+func (k *Keyed) traits() traits {
+	own := traitsOf(k.rest.gate)
+	own.bus = k.cfg.Bus
+	own.durations = append(own.durations, duration{"KeyedConfig.IdleAfter", k.cfg.IdleAfter})
+	return own
+}
+
+func (c *Chaos) traits() traits {
+	return traits{durations: []duration{{"ChaosConfig.Latency", c.cfg.Latency}, {"ChaosConfig.MaxLatency", c.cfg.MaxLatency}}}
+}
+
 func (l *RateLimiter) traits() traits {
 	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
 }
+
+func (l *AdaptiveLimiter) traits() traits { return traits{bus: l.cfg.Bus} }
+
+func (*Singleflight) traits() traits { return traits{} }
+
+func (Fallback[T]) traits() traits { return traits{} }

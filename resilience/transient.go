@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -104,20 +105,39 @@ func isRefusedStream(err error) bool {
 	return ok && as.As(&e) && e.Code == refusedStream
 }
 
-// isGRPCUnavailable asks gRPC's status by its methods' names, since its types cannot be named here. It looks at err
-// itself, not at what it wraps.
-func isGRPCUnavailable(err error) bool {
+// isTimeout tells whether a failure says that something took too long.
+func isTimeout(err error) bool {
+	e, ok := find[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && e.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isTurnedAway tells whether a failure says that a server has too much to do.
+func isTurnedAway(err error) bool {
+	status := statusOf(err)
+	return status == 429 || status == 503 || anyIn(err, isGRPCUnavailable) || anyIn(err, isGRPCExhausted)
+}
+
+func isGRPCUnavailable(err error) bool { return grpcCode(err) == 14 } // codes.Unavailable
+
+func isGRPCExhausted(err error) bool { return grpcCode(err) == 8 } // codes.ResourceExhausted
+
+// grpcCode asks gRPC's status by its methods' names, since its types cannot be named here; 0 if there is none. It looks at
+// err itself, not at what it wraps.
+func grpcCode(err error) uint64 {
 	m := reflect.ValueOf(err).MethodByName("GRPCStatus")
 	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 {
-		return false
+		return 0
 	}
 	status := m.Call(nil)[0]
 	if k := status.Kind(); k == reflect.Pointer && status.IsNil() {
-		return false
+		return 0
 	}
 	code := status.MethodByName("Code")
 	if !code.IsValid() || code.Type().NumIn() != 0 || code.Type().NumOut() != 1 || code.Type().Out(0).Kind() != reflect.Uint32 {
-		return false
+		return 0
 	}
-	return code.Call(nil)[0].Uint() == 14 // codes.Unavailable
+	return code.Call(nil)[0].Uint()
 }

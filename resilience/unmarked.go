@@ -16,6 +16,9 @@ type unmarked struct {
 
 // withoutMarks returns err as the caller may see it: err itself if there is nothing to hide.
 func withoutMarks(err error) error {
+	if _, plain := err.(*BreakerOpenError); plain { // it wraps nothing; refusing is to be quick
+		return err
+	}
 	if !marked(err) {
 		return err
 	}

@@ -40,6 +40,7 @@ func shortRows() (rows []warned) {
 		}
 	}
 	add("BreakerConfig.Window", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.Window = d }))
+	add("BreakerConfig.SlowCall", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.SlowCall = d }))
 	add("BreakerConfig.Cooldown", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.Cooldown = d }))
 	add("BreakerConfig.MaxProbeTime", b(func(cfg *resilience.BreakerConfig, d time.Duration) { cfg.MaxProbeTime = d }))
 	add("BulkheadConfig.MaxWait", func(bus *events.Bus, d time.Duration) resilience.Layer {
@@ -54,6 +55,16 @@ func shortRows() (rows []warned) {
 	}
 	add("RateLimiterConfig.Per", limiter(func(cfg *resilience.RateLimiterConfig, d time.Duration) { cfg.Per = d }))
 	add("RateLimiterConfig.MaxWait", limiter(func(cfg *resilience.RateLimiterConfig, d time.Duration) { cfg.MaxWait = d }))
+	add("Hedge.Delay", func(_ *events.Bus, d time.Duration) resilience.Layer { return resilience.Hedge{Delay: d} })
+	learn := func(with func(cfg *resilience.LearnedDelayConfig, d time.Duration)) func(*events.Bus, time.Duration) resilience.Layer {
+		return func(_ *events.Bus, d time.Duration) resilience.Layer {
+			cfg := resilience.LearnedDelayConfig{Min: 1}
+			with(&cfg, d)
+			return resilience.Hedge{Learn: resilience.MustLearnedDelay(cfg)}
+		}
+	}
+	add("LearnedDelayConfig.Max", learn(func(cfg *resilience.LearnedDelayConfig, d time.Duration) { cfg.Max = d }))
+	add("LearnedDelayConfig.Window", learn(func(cfg *resilience.LearnedDelayConfig, d time.Duration) { cfg.Window = d }))
 	return rows
 }
 
@@ -65,7 +76,7 @@ func TestEveryDurationIsCheckedForAMissingUnit(t *testing.T) {
 		rows = append(rows, field)
 	}
 	durations := 0
-	for _, config := range []reflect.Type{reflect.TypeFor[resilience.Timeout](), reflect.TypeFor[resilience.Retry](),
+	for _, config := range []reflect.Type{reflect.TypeFor[resilience.Timeout](), reflect.TypeFor[resilience.Retry](), reflect.TypeFor[resilience.Hedge](),
 		reflect.TypeFor[resilience.BreakerConfig](), reflect.TypeFor[resilience.BulkheadConfig](), reflect.TypeFor[resilience.RateLimiterConfig]()} {
 		for i := range config.NumField() {
 			if field := config.Field(i); field.Type == reflect.TypeFor[time.Duration]() {

@@ -34,7 +34,11 @@ func (f *folded[T]) warnings() []Warning {
 	add := func(of *events.Source, layers []int) {
 		for _, e := range of.Warnings() {
 			if !slices.ContainsFunc(f.odd, func(w Warning) bool { return w.Code == e.Code && w.Message == e.Message }) {
-				all = append(all, Warning{e.Code, e.Message, layers})
+				at := layers
+				if of == f.source && e.Source.Layer() != "" { // a layer's own are kept with its pipeline's
+					at = []int{e.Source.Position()}
+				}
+				all = append(all, Warning{e.Code, e.Message, at})
 			}
 		}
 	}

@@ -14,8 +14,8 @@ type naiveWindow struct {
 }
 
 type naiveCall struct {
-	cell   int64
-	failed bool
+	cell int64
+	tally
 }
 
 func (w *naiveWindow) roll(now int64) {
@@ -23,12 +23,10 @@ func (w *naiveWindow) roll(now int64) {
 	if now%w.width < 0 {
 		cell--
 	}
-	if len(w.calls) > 0 && cell < w.newest-1 { // another clock
-		w.calls = nil
+	if cell < w.newest-1 { // another clock
+		w.calls, w.newest = nil, cell
 	}
-	if len(w.calls) == 0 || cell > w.newest {
-		w.newest = cell
-	}
+	w.newest = max(w.newest, cell)
 	var young []naiveCall
 	for _, c := range w.calls {
 		if c.cell > w.newest-windowCells {
@@ -40,10 +38,9 @@ func (w *naiveWindow) roll(now int64) {
 
 func (w *naiveWindow) total() (t tally) {
 	for _, c := range w.calls {
-		t.calls++
-		if c.failed {
-			t.failures++
-		}
+		t.calls += c.calls
+		t.failures += c.failures
+		t.slow += c.slow
 	}
 	return t
 }
@@ -51,7 +48,7 @@ func (w *naiveWindow) total() (t tally) {
 // compare lets a window and a naive one count the same schedule: each byte is a call, whether it failed, and the time that passes before
 // it, which may be negative.
 func compare(t *testing.T, width, now int64, schedule []byte) {
-	w, naive := window{width: width}, naiveWindow{width: width}
+	w, naive := newWindow(now, width, true), naiveWindow{width: width, newest: floorDiv(now, width)}
 	for i, s := range schedule {
 		switch {
 		case s >= 250:
@@ -64,15 +61,16 @@ func compare(t *testing.T, width, now int64, schedule []byte) {
 		if now > math.MaxInt64/2 || now < math.MinInt64/2 {
 			return
 		}
-		failed := s%3 == 0
+		one := tallyOf(s%3 == 0, s%5 == 0)
 		naive.roll(now)
-		if got, want := w.at(now), naive.total(); got != want {
+		if got, want := w.at(now, width), naive.total(); got != want {
 			t.Fatalf("width %d, call %d: read %+v, naive %+v", width, i, got, want)
 		}
-		w.add(now, failed)
-		naive.calls = append(naive.calls, naiveCall{naive.newest, failed})
-		if want := naive.total(); w.total != want {
-			t.Fatalf("width %d, call %d: %+v, naive %+v", width, i, w.total, want)
+		w.roll(now, width)
+		w.put(one)
+		naive.calls = append(naive.calls, naiveCall{naive.newest, one})
+		if got, want := w.total(), naive.total(); got != want {
+			t.Fatalf("width %d, call %d: %+v, naive %+v", width, i, got, want)
 		}
 	}
 }
@@ -104,12 +102,13 @@ func FuzzWindowCountsAsANaiveOne(f *testing.F) {
 func TestWindowNeverCountsWhatIsOlderThanItsLength(t *testing.T) {
 	const width = 100
 	for start := int64(-3 * windowCells * width); start < width; start += 7 {
-		w := window{width: width}
-		w.add(start, true)
-		if got := w.at(start + windowCells*width); got != (tally{}) {
+		w := newWindow(start, width, false)
+		w.roll(start, width)
+		w.put(tallyOf(true, false))
+		if got := w.at(start+windowCells*width, width); got != (tally{}) {
 			t.Errorf("a call of %d still counts a window later: %+v", start, got)
 		}
-		if got := w.at(start + (windowCells-1)*width); got != (tally{1, 1}) {
+		if got := w.at(start+(windowCells-1)*width, width); got != (tally{1, 1, 0}) {
 			t.Errorf("a call of %d does not count nine tenths of a window later: %+v", start, got)
 		}
 	}
@@ -117,32 +116,36 @@ func TestWindowNeverCountsWhatIsOlderThanItsLength(t *testing.T) {
 
 // BRK-10: reading changes nothing.
 func TestReadingTheWindowChangesNothing(t *testing.T) {
-	w := window{width: 10}
-	w.add(5, true)
-	before := w
-	w.at(1 << 40)
-	w.at(-1 << 40)
-	if w != before {
+	w := newWindow(5, 10, true)
+	w.roll(5, 10)
+	w.put(tallyOf(true, true))
+	before, slow := *w, *w.slow
+	w.at(1<<40, 10)
+	w.at(-1<<40, 10)
+	if *w != before || *w.slow != slow {
 		t.Errorf("%+v, before %+v", w, before)
 	}
 }
 
 // BRK-02: a window of a day at any rate neither wraps nor takes out more than it put in.
 func TestWindowSurvivesAFullCell(t *testing.T) {
-	w := window{width: 10}
-	w.add(5, true)
+	w := newWindow(5, 10, false)
+	w.roll(5, 10)
+	w.put(tallyOf(true, false))
 	w.cells[0] = cell{math.MaxUint32, math.MaxUint32}
-	w.total = tally{math.MaxUint32, math.MaxUint32}
 	for range 3 {
-		w.add(6, true)
+		w.roll(6, 10)
+		w.put(tallyOf(true, false))
 	}
+	w.put(tally{calls: 5})
 	for range 3 {
-		w.add(15, false)
+		w.roll(15, 10)
+		w.put(tallyOf(false, false))
 	}
-	if want := (tally{math.MaxUint32 + 3, math.MaxUint32}); w.total != want {
-		t.Errorf("%+v, want %+v", w.total, want)
+	if got, want := w.total(), (tally{math.MaxUint32 + 3, math.MaxUint32, 0}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := w.at(5 + windowCells*10); got != (tally{3, 0}) {
+	if got := w.at(5+windowCells*10, 10); got != (tally{3, 0, 0}) {
 		t.Errorf("%+v is left of the second cell, want 3 calls", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/telltale-go/telltale/events"
 )
@@ -28,9 +29,9 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &attachment{Config: cfg}
+	a := &attachment{Config: cfg, by: bus.Subscriber(), storms: newStorms(cfg)}
 	if cfg.Buffered > 0 {
-		a.buffer = &buffer{bus: bus, size: cfg.Buffered, write: a.write}
+		a.buffer = &buffer{by: a.by, size: cfg.Buffered, write: a.write}
 	}
 	attached := false
 	defer func() {
@@ -46,6 +47,9 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 		}
 		for _, cancel := range cancels {
 			cancel()
+		}
+		if a.storms != nil {
+			a.tellOver(context.Background(), a.storms.over(time.Time{}, true))
 		}
 		if a.buffer != nil {
 			a.buffer.close(cmp.Or(cfg.FlushTimeout, defaultFlushTimeout))
@@ -66,6 +70,8 @@ func MustAttach(bus *events.Bus, cfg Config) (detach func()) {
 // attachment is one Attach.
 type attachment struct {
 	Config
+	by       *events.Subscriber
+	storms   *storms // nil: each event gets a record
 	buffer   *buffer // nil: records are written inside the calls
 	detached atomic.Bool
 }
@@ -80,6 +86,16 @@ func (a *attachment) subscribe(bus *events.Bus) (cancels []func()) {
 		hear(a, &bus.TimedOut),
 		hear(a, &bus.LateResult),
 		hear(a, &bus.BreakerStateChanged),
+		hear(a, &bus.HedgeStarted),
+		hear(a, &bus.HedgeSettled),
+		hear(a, &bus.HedgeDenied),
+		hear(a, &bus.FallbackUsed),
+		hear(a, &bus.FlightJoined),
+		hear(a, &bus.LimitChanged),
+		hear(a, &bus.KeyEvicted),
+		hear(a, &bus.ShadowRejected),
+		hear(a, &bus.FaultInjected),
+		hear(a, &bus.ConfigWarning),
 		hear(a, &bus.DiscardFailed),
 		hear(a, &bus.CallbackPanicked),
 		hear(a, &bus.HandlerPanicked),
@@ -90,8 +106,13 @@ func (a *attachment) subscribe(bus *events.Bus) (cancels []func()) {
 	}
 }
 
+// subscribable is a topic, or the warnings.
+type subscribable[E events.Event] interface {
+	Subscribe(func(context.Context, E)) (cancel func())
+}
+
 // hear logs the events of a topic.
-func hear[E events.Event](a *attachment, topic *events.Topic[E]) (cancel func()) {
+func hear[E events.Event](a *attachment, topic subscribable[E]) (cancel func()) {
 	return topic.Subscribe(func(ctx context.Context, e E) { tell(ctx, a, e) })
 }
 
@@ -135,6 +156,9 @@ func tell[E events.Event](ctx context.Context, a *attachment, e E) {
 	if a.detached.Load() || e.Header().Nested {
 		return
 	}
+	if at := e.Header().At; a.storms != nil && a.storms.isDue(at) {
+		a.tellOver(ctx, a.storms.over(timeOf(at), false))
+	}
 	h := a.handler()
 	var level slog.Level
 	if a.Level == nil {
@@ -145,14 +169,59 @@ func tell[E events.Event](ctx context.Context, a *attachment, e E) {
 	if !h.Enabled(ctx, level) {
 		return
 	}
-	if marked(ctx, e) || a.skips(e) {
+	if marked(ctx, e) || a.skips(e) || a.withholds(ctx, level, e) {
 		return
 	}
 	if a.buffer != nil {
-		a.buffer.put(ctx, e)
+		a.buffer.put(entry{ctx, e, nil})
 		return
 	}
-	_ = h.Handle(events.Nest(ctx), a.record(ctx, level, e)) // as slog.Logger does
+	a.handle(ctx, h, a.record(ctx, level, e))
+}
+
+// handle has a record written. One that the handler could not write counts as an event that slogres lost; as with
+// slog.Logger, nobody else is told.
+func (a *attachment) handle(ctx context.Context, h slog.Handler, r slog.Record) {
+	if err := h.Handle(events.Nest(ctx), r); err != nil {
+		a.by.CountDropped()
+	}
+}
+
+// withholds tells whether an event gets no record of its own, because enough like it have had theirs. Who asks for DEBUG
+// wants every one.
+func (a *attachment) withholds(ctx context.Context, level slog.Level, e events.Event) bool {
+	if a.storms == nil || level <= slog.LevelDebug {
+		return false
+	}
+	over, withheld := a.storms.withholds(level, e, func() slog.Record { return a.record(ctx, level, e) })
+	a.tellOver(ctx, over)
+	return withheld
+}
+
+// tellOver writes what stands for events that were withheld.
+func (a *attachment) tellOver(ctx context.Context, over []summary) {
+	defer func() {
+		if len(over) > 0 { // the handler ends the goroutine: the rest is still told
+			a.tellOver(ctx, over)
+		}
+	}()
+	for len(over) > 0 {
+		s := over[0]
+		over = over[1:]
+		if a.buffer != nil {
+			a.buffer.put(entry{ctx, s.zero, &s.record})
+		} else {
+			a.writeSummary(ctx, s)
+		}
+	}
+}
+
+// writeSummary is guarded apart from the event, and the detach, that it comes with: its panic is not theirs.
+func (a *attachment) writeSummary(ctx context.Context, s summary) {
+	defer a.by.Guard(ctx, s.zero)
+	if h := a.handler(); h.Enabled(ctx, s.record.Level) {
+		a.handle(ctx, h, s.record)
+	}
 }
 
 // marked tells whether an event comes from a call that a handler makes, where no execution says so: a shared breaker that
@@ -170,13 +239,20 @@ func (a *attachment) skips(e events.Event) bool {
 }
 
 // write is the second half of tell on the buffer's goroutine, where slog.Default may have become another.
-func (a *attachment) write(ctx context.Context, e events.Event) {
+func (a *attachment) write(ctx context.Context, i entry) {
+	if i.summary != nil {
+		if h := a.handler(); h.Enabled(ctx, i.summary.Level) {
+			a.handle(ctx, h, *i.summary)
+		}
+		return
+	}
+	e := i.e
 	h, level := a.handler(), LevelOf(e)
 	if a.Level != nil {
 		level = a.Level(e)
 	}
 	if h.Enabled(ctx, level) {
-		_ = h.Handle(events.Nest(ctx), a.record(ctx, level, e))
+		a.handle(ctx, h, a.record(ctx, level, e))
 	}
 }
 

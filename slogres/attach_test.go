@@ -104,6 +104,7 @@ func TestAttachRefusesWhatCannotBeMeant(t *testing.T) {
 	}{
 		"no bus":          {nil, Config{}, "nil bus"},
 		"negative buffer": {bus, Config{Buffered: -1}, "Config.Buffered = -1"},
+		"negative period": {bus, Config{Period: -1}, "Config.Period = -1ns"},
 		"negative flush":  {bus, Config{FlushTimeout: -1}, "Config.FlushTimeout = -1ns"},
 	} {
 		detach, err := Attach(c.bus, c.cfg)

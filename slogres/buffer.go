@@ -2,6 +2,7 @@ package slogres
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 // buffer writes events in order, one at a time, on a goroutine that lives while there are any. It stands behind the
 // check of the level: a buffered subscription to the whole bus would queue, and drop for, what is not logged anyway.
 type buffer struct {
-	bus   *events.Bus
+	by    *events.Subscriber
 	size  int
-	write func(context.Context, events.Event)
+	write func(context.Context, entry)
 
 	mu      sync.Mutex // guards what follows; not held while write runs
 	box     events.Outbox[entry]
@@ -22,21 +23,23 @@ type buffer struct {
 	idle    chan struct{} // closed when nothing waits; made by close, nil before
 }
 
+// entry is an event that waits for its record, or the record of a summary with the zero event of its type.
 type entry struct {
-	ctx context.Context
-	e   events.Event
+	ctx     context.Context
+	e       events.Event
+	summary *slog.Record
 }
 
-// put queues an event, or drops and counts it.
-func (b *buffer) put(ctx context.Context, e events.Event) {
+// put queues an entry, or drops and counts it.
+func (b *buffer) put(i entry) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
 		return
 	}
-	if !b.box.Put(entry{ctx, e}, b.size) {
+	if !b.box.Put(i, b.size) {
 		b.mu.Unlock()
-		b.bus.CountDropped()
+		b.by.CountDropped()
 		return
 	}
 	b.waiting++
@@ -47,12 +50,12 @@ func (b *buffer) put(ctx context.Context, e events.Event) {
 func (b *buffer) deliver(i entry) {
 	ctx := context.WithoutCancel(i.ctx)
 	defer b.delivered()
-	defer b.bus.Guard(ctx, i.e)
+	defer b.by.Guard(ctx, i.e)
 	if b.isClosed() {
-		b.bus.CountDropped()
+		b.by.CountDropped()
 		return
 	}
-	b.write(ctx, i.e)
+	b.write(ctx, i)
 }
 
 func (b *buffer) delivered() {

@@ -35,6 +35,16 @@ func publishers(bus *events.Bus) map[string]func() {
 		"timeout.fired":                 func() { bus.TimedOut.Publish(ctx, events.TimedOut{}) },
 		"result.late":                   func() { bus.LateResult.Publish(ctx, events.LateResult{}) },
 		"circuit_breaker.state_changed": func() { bus.BreakerStateChanged.Publish(ctx, events.BreakerStateChanged{}) },
+		"hedge.started":                 func() { bus.HedgeStarted.Publish(ctx, events.HedgeStarted{}) },
+		"hedge.settled":                 func() { bus.HedgeSettled.Publish(ctx, events.HedgeSettled{}) },
+		"hedge.denied":                  func() { bus.HedgeDenied.Publish(ctx, events.HedgeDenied{}) },
+		"fallback.used":                 func() { bus.FallbackUsed.Publish(ctx, events.FallbackUsed{}) },
+		"singleflight.joined":           func() { bus.FlightJoined.Publish(ctx, events.FlightJoined{}) },
+		"limit.changed":                 func() { bus.LimitChanged.Publish(ctx, events.LimitChanged{}) },
+		"key.evicted":                   func() { bus.KeyEvicted.Publish(ctx, events.KeyEvicted{}) },
+		"call.shadow_rejected":          func() { bus.ShadowRejected.Publish(ctx, events.ShadowRejected{}) },
+		"fault.injected":                func() { bus.FaultInjected.Publish(ctx, events.FaultInjected{}) },
+		"config.warning":                func() { bus.ConfigWarning.Publish(ctx, events.ConfigWarning{}) },
 		"discard.failed":                func() { bus.DiscardFailed.Publish(ctx, events.DiscardFailed{}) },
 		"callback.panicked":             func() { bus.CallbackPanicked.Publish(ctx, events.CallbackPanicked{}) },
 		"handler.panicked":              func() { bus.HandlerPanicked.Publish(ctx, events.HandlerPanicked{}) },
@@ -96,4 +106,15 @@ func TestEveryOutcomeAndStateHasASentenceOfItsOwn(t *testing.T) {
 		sentence(events.BreakerStateChanged{To: s})
 	}
 	sentence(events.BreakerStateChanged{})
+	for _, k := range []events.AttemptKind{0, events.AttemptInitial, events.AttemptHedge} {
+		sentence(events.HedgeSettled{Kind: k})
+	}
+	for _, r := range append(events.FlightRoles(), 0) {
+		sentence(events.FlightJoined{Role: r})
+	}
+	for _, f := range append(events.Faults(), 0) {
+		sentence(events.FaultInjected{Fault: f})
+	}
+	sentence(events.FallbackUsed{Outcome: events.OutcomeFallback})
+	sentence(events.FallbackUsed{Outcome: events.OutcomeFailure})
 }

@@ -15,6 +15,8 @@ const (
 	KeyError   = "error"               // with Config.ErrorText
 	KeyTraceID = "trace_id"            // with Config.Trace
 	KeySpanID  = "span_id"             // with Config.Trace
+	// KeyStandsFor is on a record that stands for several events: how many.
+	KeyStandsFor = "stands_for"
 )
 
 // Config tells where records go and what is in them. The zero value writes to slog.Default's handler. Its functions are
@@ -43,6 +45,14 @@ type Config struct {
 	// Keys adds the call's key (DoKey), which may be personal.
 	Keys bool
 
+	// Burst and Period bound the records of a storm. Of events of one kind (equal sentence, source, reason, type of error
+	// and level) above DEBUG, the first Burst in a Period are written at once. The rest is counted, and one record with
+	// the attribute stands_for tells how many there were when the Period is over: at the next event of whatever kind, or
+	// at detach. Its attributes are those of the first of them, its time the last's. Zero means 10 and 10 s; a negative
+	// Burst means no bound.
+	Burst  int
+	Period time.Duration
+
 	// Buffered, when it is not zero, has records written in order on a goroutine that lives while there are any, so that
 	// a slow handler delays no call. At most so many events wait; more are dropped and counted in
 	// [events.Bus.Dropped]. The handler's context then has the values of the call's and is never done.
@@ -58,6 +68,9 @@ const defaultFlushTimeout = 5 * time.Second
 func (c Config) check() error {
 	if c.Buffered < 0 {
 		return fmt.Errorf("slogres: Config.Buffered = %d: must be 0 (no buffer) or more", c.Buffered)
+	}
+	if c.Period < 0 {
+		return fmt.Errorf("slogres: Config.Period = %v: must be 0 (%v) or more", c.Period, defaultPeriod)
 	}
 	if c.FlushTimeout < 0 {
 		return fmt.Errorf("slogres: Config.FlushTimeout = %v: must be 0 (%v) or more", c.FlushTimeout, defaultFlushTimeout)

@@ -16,15 +16,23 @@
 //
 // Levels follow [events.SeverityOf]:
 //
-//   - DEBUG: attempt finished, retry scheduled or stopped, a call rejected by a layer, a late result, a call that
-//     succeeded or was canceled, sources that come and go
-//   - INFO: breaker half-open, breaker closed
-//   - WARN: breaker opened, timeout, a failed discard, and a failed call: one record, whatever its attempts did
+//   - DEBUG: attempt finished, retry scheduled or stopped, a call rejected by a layer, also in shadow mode, a late result,
+//     hedges, singleflights, keys evicted, a call that succeeded, was answered by a fallback or was canceled, sources that
+//     come and go
+//   - INFO: breaker half-open, closed or disabled, a limit that changed
+//   - WARN: breaker opened, timeout, fallback used, fault injected, configuration warning, a failed discard, and a failed
+//     call: one record, whatever its attempts did
 //   - ERROR: a callback or a handler panicked
 //
 // A failed attempt that a retry mends is no more than DEBUG; but where it failed by a timeout, that the limit passed is a
 // WARN of its own, which [Config].Level can lower. The starts of calls and attempts are left out unless
 // [Config].Skip says otherwise: their ends tell all that they do.
+//
+// # Storms
+//
+// In an outage every call fails alike. Of identical events above DEBUG the first ten in ten seconds are written at once;
+// the rest becomes one record that says how many it stands for ([KeyStandsFor]). [Config].Burst and Period are the two
+// numbers. At most a thousand kinds of events are told apart at a time, so memory is bounded.
 //
 // # Contexts
 //
@@ -40,5 +48,6 @@
 //
 // Handlers run inside users' calls; [Config].Buffered moves them to a goroutine of their own. A handler's panic changes
 // no call: the bus publishes it, and counts those inside calls ([events.Bus.HandlerPanics]). An error that Handle returns
-// is ignored, as [slog.Logger] does; a [Router] counts them.
+// changes none either, as with [slog.Logger]; it is counted as an event that slogres lost ([events.Bus.Subscribers]). A
+// [Router] counts its own.
 package slogres

@@ -31,6 +31,7 @@ func Example() {
 		Layers: []resilience.Layer{
 			resilience.Retry{MaxAttempts: 2, Backoff: resilience.NoDelay},
 			resilience.MustBreaker(resilience.BreakerConfig{Name: "payments-db", ConsecutiveFailures: 2, Bus: bus}),
+			resilience.Timeout{},
 		},
 		Bus: bus,
 	})
@@ -70,7 +71,7 @@ func ExampleConfig_level() {
 
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "payments-db", Bus: bus})
 	db.ForceOpen()
-	ping := resilience.MustPipeline(resilience.PipelineConfig[struct{}]{Name: "ping", Layers: []resilience.Layer{db}, Bus: bus})
+	ping := resilience.MustPipeline(resilience.PipelineConfig[struct{}]{Name: "ping", Layers: []resilience.Layer{db, resilience.Timeout{}}, Bus: bus})
 	_ = ping.Run(context.Background(), func(context.Context) error { return nil })
 	// Output:
 	// level=WARN msg="circuit breaker forced open" event.name=circuit_breaker.state_changed resilience.layer.name=payments-db resilience.layer.type=circuit_breaker resilience.circuit_breaker.state.from=closed resilience.circuit_breaker.state=forced_open resilience.reason=manual calls=0 failures=0 failure_ratio=0 limit=5 resilience.circuit_breaker.seq=1

@@ -14,11 +14,11 @@ import (
 
 // The golden file is made by
 //
-//	go test . -run TestTheRecordsOfAnIncident -update
+//	go test ./slogres -run Golden -update
 var update = flag.Bool("update", false, "write the golden files")
 
 // SLOG-01
-func TestTheRecordsOfAnIncident(t *testing.T) {
+func TestGoldenRecordsOfAnIncident(t *testing.T) {
 	var out bytes.Buffer
 	bus := events.NewBus()
 	attachSpans(bus)
@@ -66,6 +66,6 @@ func TestTheRecordsOfAnIncident(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(out.Bytes(), want) {
-		t.Errorf("records differ from %s; if that is meant, run: go test . -run TestTheRecordsOfAnIncident -update\ngot\n%s", golden, out.Bytes())
+		t.Errorf("records differ from %s; if that is meant, run: go test ./slogres -run Golden -update\ngot\n%s", golden, out.Bytes())
 	}
 }

@@ -169,4 +169,5 @@ func TestEveryMetricIsOnAPanelOrLeftOutByName(t *testing.T) {
 // labelNames are what the expressions name beside metrics.
 var labelNames = []string{"resilience_pipeline_name", "resilience_layer_name", "resilience_layer_type", "resilience_outcome",
 	"resilience_attempt_kind", "resilience_reason", "resilience_wait_kind",
-	"resilience_layer_shared", "resilience_layer_position", "resilience_layer_settings", "resilience_singleflight_role"}
+	"resilience_layer_shared", "resilience_layer_position", "resilience_layer_settings", "resilience_singleflight_role",
+	"resilience_bus_subscriber"}

@@ -4,93 +4,59 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
+	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// flight is one call that several callers wait for.
-type flight[T any] struct {
-	done   chan struct{}
-	value  T
-	err    error
-	joined int
-}
-
-// together runs the calls of one key that overlap as one. It is as simple as a story can be: the first caller's
-// cancellation and panic are everybody's, and a follower waits for as long as it takes.
-type together[T any] struct {
-	mu      sync.Mutex // guards flights
-	flights map[string]*flight[T]
-}
-
-func (t *together[T]) LayerInfo() resilience.LayerInfo {
-	return resilience.LayerInfo{Name: "together", Type: "dedupe"}
-}
-
-func (t *together[T]) Wrap(next resilience.Next[T]) resilience.Next[T] {
-	return func(ctx context.Context, call resilience.Call, op resilience.Operation[T]) (T, error) {
-		t.mu.Lock()
-		if f, ok := t.flights[call.Key()]; ok {
-			f.joined++
-			t.mu.Unlock()
-			<-f.done
-			return f.value, f.err
-		}
-		f := &flight[T]{done: make(chan struct{})}
-		t.flights[call.Key()] = f
-		t.mu.Unlock()
-		defer func() {
-			t.mu.Lock()
-			delete(t.flights, call.Key())
-			t.mu.Unlock()
-			close(f.done)
-		}()
-		f.value, f.err = next(ctx, call, op)
-		return f.value, f.err
-	}
-}
-
-func (t *together[T]) joined(key string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f, ok := t.flights[key]; ok {
-		return f.joined
-	}
-	return 0
-}
-
 // Burst dedupe: a cache entry expires and a hundred requests want to fill it at the same moment. They share one call,
-// and with it one permit, one retry and one answer, because the layer that joins them is outermost.
+// and with it one permit, one sequence of retries and one answer, because the layer that joins them is outermost. Even
+// the request that led may give up: it leaves alone, and the call goes on for the others.
 func Example_burstDedupe() {
-	ctx := context.Background()
-	one := &together[string]{flights: map[string]*flight[string]{}}
+	bus := events.NewBus()
+	var here atomic.Int64
+	bus.FlightJoined.Subscribe(func(context.Context, events.FlightJoined) { here.Add(1) })
 	articles := resilience.MustPipeline(resilience.PipelineConfig[string]{
-		Name: "articles.fill",
+		Name: "articles.fill", Bus: bus,
 		Layers: []resilience.Layer{
-			one,
-			resilience.MustBulkhead(resilience.BulkheadConfig{Name: "articles", MaxConcurrent: 1}),
+			resilience.MustSingleflight(resilience.SingleflightConfig{}),
+			resilience.MustBulkhead(resilience.BulkheadConfig{Name: "articles", MaxConcurrent: 1, Bus: bus}),
 			resilience.Retry{Backoff: resilience.NoDelay},
 		},
 	})
 
-	everybodyIsHere, runs := make(chan struct{}), 0
-	var burst sync.WaitGroup
-	for range 100 {
-		burst.Go(func() {
-			_, err := articles.DoKey(ctx, "article:42", func(context.Context) (string, error) {
-				<-everybodyIsHere
-				runs++
-				return "text", nil
-			})
-			if err != nil {
-				fmt.Println(err)
+	leader, giveUp := context.WithCancel(context.Background())
+	goOn, runs := make(chan struct{}), 0
+	fill := func(context.Context) (string, error) {
+		<-goOn
+		if runs++; runs == 1 {
+			return "", errDown
+		}
+		return "text", nil
+	}
+	var first, others sync.WaitGroup
+	first.Go(func() {
+		_, err := articles.DoKey(leader, "article:42", fill)
+		fmt.Println("the leader:", resilience.KindOf(err))
+	})
+	waitUntil(func() bool { return here.Load() == 1 })
+	var served atomic.Int64
+	for range 99 {
+		others.Go(func() {
+			if text, err := articles.DoKey(context.Background(), "article:42", fill); err == nil && text == "text" {
+				served.Add(1)
 			}
 		})
 	}
-	waitUntil(func() bool { return one.joined("article:42") == 99 })
-	close(everybodyIsHere)
-	burst.Wait()
+	waitUntil(func() bool { return here.Load() == 100 })
+	giveUp()
+	first.Wait()
+	close(goOn)
+	others.Wait()
 
-	fmt.Println("100 callers,", runs, "call")
-	// Output: 100 callers, 1 call
+	fmt.Println(served.Load(), "others have the text, after", runs, "attempts in all")
+	// Output:
+	// the leader: canceled
+	// 99 others have the text, after 2 attempts in all
 }

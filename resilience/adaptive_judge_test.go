@@ -1,0 +1,89 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+)
+
+type statusError int
+
+func (statusError) Error() string     { return "status" }
+func (s statusError) StatusCode() int { return int(s) }
+
+type grpcError uint32
+
+func (grpcError) Error() string            { return "status" }
+func (g grpcError) GRPCStatus() grpcStatus { return grpcStatus(g) }
+
+type grpcStatus uint32
+
+type grpcStatusCode uint32
+
+func (s grpcStatus) Code() grpcStatusCode { return grpcStatusCode(s) }
+
+// LIM-08: what says that there is too much to do, and what says nothing.
+func TestAdaptiveLimiterKnowsTheSignsOfLoad(t *testing.T) {
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	failed := func(err error) Outcome { return Outcome{Kind: Failed, Err: err} }
+	a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
+	for _, c := range []struct {
+		what    string
+		ctx     context.Context
+		outcome Outcome
+		want    callEnd
+	}{
+		{"success", t.Context(), Outcome{Kind: Succeeded}, callAnswered},
+		{"no failure of the dependency", t.Context(), Outcome{Kind: Ignored}, callAnswered},
+		{"a failure", t.Context(), failed(errors.New("boom")), callUnknown},
+		{"a timeout of ours", t.Context(), failed(&TimeoutError{}), callTimedOut},
+		{"a timeout of its own", t.Context(), failed(os.ErrDeadlineExceeded), callTimedOut},
+		{"a deadline of its own", t.Context(), failed(errors.Join(context.DeadlineExceeded)), callTimedOut},
+		{"429", t.Context(), failed(statusError(429)), callTurnedAway},
+		{"503", t.Context(), failed(statusError(503)), callTurnedAway},
+		{"500", t.Context(), failed(statusError(500)), callUnknown},
+		{"RESOURCE_EXHAUSTED", t.Context(), failed(grpcError(8)), callTurnedAway},
+		{"UNAVAILABLE", t.Context(), failed(grpcError(14)), callTurnedAway},
+		{"NOT_FOUND", t.Context(), failed(grpcError(5)), callUnknown},
+		{"refused inside", t.Context(), Outcome{Kind: Rejected, Err: &LimitedError{}}, callUnknown},
+		{"the caller's cancellation", gone, Outcome{Kind: Canceled}, callUnknown},
+		{"the caller's deadline", late, Outcome{Kind: Canceled}, callTimedOut},
+		{"a panic", t.Context(), Outcome{Kind: NotReturned}, callUnknown},
+	} {
+		if got := a.judge(c.ctx, Call{}, c.outcome); got != c.want {
+			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+		}
+	}
+	own := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off(), OverloadIf: func(err error) bool { return err == statusError(500) }})
+	if own.judge(t.Context(), Call{}, failed(statusError(500))) != callTurnedAway || own.judge(t.Context(), Call{}, failed(statusError(503))) != callUnknown {
+		t.Error("OverloadIf is not asked alone")
+	}
+}
+
+// LIM-08, PIPE-27: the latency of a value that is held is what the call took to return.
+func TestAdaptiveLimiterMeasuresHeldValuesUntilTheCallReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
+		release := func(error) {}
+		p := MustPipeline(PipelineConfig[int]{Name: "p", Layers: []Layer{a}, Bus: events.Off(),
+			Hold: func(v int, r func(error)) int { release = r; return v }})
+		for range 3 * minSampled {
+			if _, err := p.Do(t.Context(), func(context.Context) (int, error) { time.Sleep(10 * time.Millisecond); return 1, nil }); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second) // its reader takes its time
+			release(nil)
+		}
+		if base := time.Duration(a.machine.base); base != 10*time.Millisecond {
+			t.Errorf("a call without a queue takes %v", base)
+		}
+	})
+}
