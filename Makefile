@@ -91,6 +91,10 @@ golden: ## writes the golden files and the tables of docs/ anew; read the diff
 gen: ## writes the dashboards, the rules and their manifests
 	@cd dashboards/gen && go run .
 
+.PHONY: screenshots
+screenshots: ## takes the pictures of the console for the documentation anew; needs chromium
+	@mkdir -p docs/images && cd e2e && go test -count=1 -run '^TestScreenshots$$' ./browser -args -screenshots $(CURDIR)/docs/images
+
 .PHONY: cover
 cover: ## statement coverage of each module
 	@$(call each,go test -cover ./...)

@@ -95,6 +95,7 @@ func TestTheIncidentIsSurvivedAndTold(t *testing.T) {
 	address := out.await(t, `http://(\S+)/metrics`)[1]
 	out.await(t, `msg="circuit breaker opened"`)
 	metrics, sources := get(t, "http://"+address+"/metrics"), get(t, "http://"+address+"/sources")
+	page := get(t, "http://"+address+"/debug/resilience/")
 	if s := <-status; s != 0 {
 		t.Fatalf("exit status %d: %s\n%s", s, errs, out)
 	}
@@ -130,6 +131,9 @@ func TestTheIncidentIsSurvivedAndTold(t *testing.T) {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("/metrics lacks %s", name)
 		}
+	}
+	if !strings.Contains(page, "pricing.get") || !regexp.MustCompile(`circuit breaker: <b>(open|half open)</b>`).MatchString(page) {
+		t.Errorf("the console does not show the open breaker:\n%s", page)
 	}
 	if !regexp.MustCompile(`"state": "(open|half_open)"`).MatchString(sources) {
 		t.Errorf("/sources does not show the open breaker:\n%s", sources)

@@ -49,7 +49,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:9464", "address of /metrics and /sources; port 0 takes a free one")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:9464", "address of the console, /metrics and /sources; port 0 takes a free one")
 	flags.BoolVar(&o.serve, "serve", false, "play the incident again and again until interrupted")
 	flags.IntVar(&o.rate, "rate", 50, "calls a second of each client, 1 to 1000")
 	flags.Float64Var(&o.speed, "speed", 1, "plays the incident faster (up to 10) or slower (from 0.1); timeouts and cooldowns stay")
@@ -128,14 +128,14 @@ func play(ctx context.Context, o options, out io.Writer) error {
 	}
 	defer closeClients(clients)
 
-	fmt.Fprintf(out, "pricing service  pid %d on %s\nmetrics          http://%s/metrics\nsources          http://%s/sources\nspans            %s\nlog              %s\n\n",
-		service.pid(), service.address, site.address, site.address, t.destination, t.logFile)
+	fmt.Fprintf(out, "pricing service  pid %d on %s\nconsole          http://%s/debug/resilience/\nmetrics          http://%s/metrics\nsources          http://%s/sources\nspans            %s\nlog              %s\n\n",
+		service.pid(), service.address, site.address, site.address, site.address, t.destination, t.logFile)
 	for round := 1; ; round++ {
 		err := playOnce(ctx, o, out, t, service, clients)
 		if err != nil || !o.serve {
 			return err
 		}
-		fmt.Fprintf(out, "\nserving http://%s/metrics and /sources: the incident is played again; stop with Ctrl-C (round %d is over)\n\n", site.address, round)
+		fmt.Fprintf(out, "\nserving http://%s/debug/resilience/, /metrics and /sources: the incident is played again; stop with Ctrl-C (round %d is over)\n\n", site.address, round)
 	}
 }
 

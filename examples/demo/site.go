@@ -12,12 +12,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/telltale-go/telltale/dashboards/console"
 	"github.com/telltale-go/telltale/events"
 )
 
 var errOccupied = errors.New("the address is in use: choose another with -listen, or -listen 127.0.0.1:0 for a free port")
 
-// site serves what an operator reads: /metrics and /sources.
+// site serves what an operator reads: the console, /metrics and /sources.
 type site struct {
 	address string
 	server  *http.Server
@@ -34,8 +35,9 @@ func startSite(address string, t *telemetry) (*site, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /sources", sources)
+	mux.Handle("/debug/resilience/", console.Handler(events.Default()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "/metrics  for Prometheus\n/sources  the live pipelines and breakers, as JSON")
+		fmt.Fprintln(w, "/debug/resilience/  the live console\n/metrics             for Prometheus\n/sources             the live pipelines and breakers, as JSON")
 	})
 	s := &site{address: listener.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}}
 	go func() { _ = s.server.Serve(listener) }()

@@ -33,6 +33,8 @@ var rules = []rule{
 		"the primitives know no telemetry and no protocol: adapters do"},
 	{"httpres", []string{module + "/events", module + "/resilience", module + "/internal/"}, []string{"log"},
 		"the HTTP transport is part of the core module, which has no dependency"},
+	{"dashboards/console", []string{module + "/events", module + "/resilience"}, []string{"log"},
+		"the console is part of the core module, which has no dependency; it imports package resilience for its ConfigError"},
 	{"otelres", []string{module + "/events", "go.opentelemetry.io/otel"}, []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"},
 		"an adapter imports what its name says: OpenTelemetry's API, neither its SDK nor an exporter"},
 	{"otelres/resend", []string{module + "/resilience", "go.opentelemetry.io/otel"}, []string{"go.opentelemetry.io/otel/exporters"},
