@@ -17,9 +17,8 @@ import (
 // Envoy, fewer calls are let in for a round now and then. If they take less time, the queue was theirs, and base is what they
 // take; if they take as long, the dependency is slower by itself, and base moves there, by and by.
 //
-// It goes by rounds. A round measures the calls that begin after the limit was set, since only they are under it, until
-// nineteen of twenty have ended, so that one that hangs holds up nothing; their latencies are averaged by the logarithm,
-// so that a slow one counts by how many times slower it is.
+// It goes by rounds. A round measures calls that begin after the limit was set, since only they are under it, until nineteen
+// of twenty have ended, so that one that hangs holds up nothing. A latency counts as outlier times base at most.
 type adaptation struct {
 	min, max float64
 	limit    float64
@@ -46,21 +45,6 @@ type step struct {
 	vague          float64 // the standard error of the latency, as a part of it
 }
 
-// round is what is measured under one limit.
-type round struct {
-	number  int64
-	began   int64
-	sampled int // how many calls are measured
-	begun   int
-	ended   int
-
-	answered, turnedAway, timedOut int
-
-	sum, squares float64 // of the latencies of those that were answered, outliers cut
-	peak         int64   // calls under way when one of the measured began, itself included
-	refused      bool    // a call found the limit reached
-}
-
 const (
 	// outlier is how many times base a latency counts at most.
 	outlier = 4
@@ -82,7 +66,8 @@ const (
 	calmRounds, tolerated = 10, 0.1
 
 	minSampled, maxSampled = 50, 250
-	// minRound is how far apart the beginnings of rounds are, minPatience how long a round waits for its calls at least.
+	// minRound is how far apart the beginnings of rounds are, and how long one measures what begins, minPatience how long it
+	// waits for its calls at least.
 	minRound, minPatience = int64(100 * time.Millisecond), int64(time.Second)
 	// longestRound is the most that a round waits, and the longest latency that counts.
 	longestRound = int64(time.Hour)
@@ -102,7 +87,7 @@ func (a *adaptation) open(at int64) {
 
 // wakes tells when there is something to do: at once while the round wants calls to measure, else when its patience ends.
 func (a *adaptation) wakes() int64 {
-	if a.round.begun < a.round.sampled {
+	if !a.round.full {
 		return a.round.began
 	}
 	return a.round.began + a.patience
@@ -111,10 +96,14 @@ func (a *adaptation) wakes() int64 {
 // begin tells of a call that begins, with so many under way; the round that measures it, 0 if none does.
 func (a *adaptation) begin(at, running int64) (round int64) {
 	r := &a.round
-	if r.begun >= r.sampled || at-r.began < 0 {
+	if at-r.began < 0 {
+		return 0
+	}
+	if r.full = r.closed(at); r.full {
 		return 0
 	}
 	r.begun++
+	r.full = r.begun >= maxSampled
 	r.peak = max(r.peak, running)
 	return r.number
 }
@@ -140,16 +129,13 @@ func (a *adaptation) end(round, at, latency int64, how callEnd) (next bool) {
 	switch how {
 	case callAnswered:
 		r.answered++
-		if a.base > 0 {
-			took = min(took, outlier*a.base)
-		}
-		r.sum += took
-		r.squares += took * took
+		r.measured(took, a.base)
 	case callTurnedAway:
 		r.turnedAway++
 	case callTimedOut:
 		if took >= a.base { // a shorter limit tells nothing
 			r.timedOut++
+			r.measured(took, a.base)
 		}
 	case callUnknown:
 	}
@@ -163,11 +149,11 @@ func (a *adaptation) look(at int64) (next bool) {
 	switch {
 	case lasted < 0 || lasted > 2*longestRound: // another clock
 		a.open(at)
-	case r.ended*20 >= r.sampled*19:
+	case r.begun >= r.sampled && (r.ended == r.begun || r.closed(at) && r.ended*20 >= r.begun*19):
 		a.conclude(at)
 	case lasted < a.patience:
 		return false
-	case r.ended*2 >= r.sampled:
+	case r.ended*2 >= max(r.begun, r.sampled):
 		a.conclude(at)
 	default: // too few calls, or they hang: it measures others, with more patience
 		a.patience = min(2*a.patience, longestRound)
@@ -187,19 +173,12 @@ func (a *adaptation) conclude(at int64) {
 	a.open(max(at, r.began+minRound)) // until then no call is measured
 }
 
-// found averages what the round has measured.
-func (r *round) found(limit float64) step {
-	n := float64(r.answered)
-	mean := r.sum / n
-	return step{limit, mean, math.Sqrt(max(r.squares/n-mean*mean, 0)/n) / mean}
-}
-
 // next returns the limit that follows from a round.
 func (a *adaptation) next(r *round) float64 {
 	if a.calm > 0 {
 		a.calm--
 	}
-	if r.turnedAway+r.timedOut > 0 {
+	if r.turnedAway > 0 || float64(r.timedOut) > tolerated*float64(r.answered+r.timedOut) {
 		a.probe.on = false
 		return a.backOff(r)
 	}
@@ -220,6 +199,9 @@ func (a *adaptation) next(r *round) float64 {
 		a.base += (found.latency - a.base) / 2
 		return a.limit
 	}
+	if found.latency > 2*a.base { // much has changed
+		a.every = probeFirst
+	}
 	if a.untested++; a.untested >= a.every && a.limit > a.min {
 		a.probe = probe{on: true, from: found}
 		return probeStep * a.limit
@@ -233,7 +215,7 @@ func (a *adaptation) learn(found step) {
 	case a.base == 0:
 		a.base = found.latency
 	case found.latency*(1+2*found.vague) < a.base:
-		a.base += (found.latency - a.base) / 4
+		a.base = found.latency * (1 + 2*found.vague)
 	case found.limit <= a.min:
 		a.base += (found.latency - a.base) / 4
 	}
@@ -244,7 +226,7 @@ func (a *adaptation) probed(found step) float64 {
 	before := a.last
 	a.last = found
 	if found.latency < improved*before.latency {
-		a.base = min(a.base, found.latency)
+		a.base = min(a.base, found.latency*(1+found.vague))
 		if found.limit > a.min {
 			return probeStep * found.limit
 		}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// flight is one run that the callers of one key wait for. It is the context of its run, and the key by which a call made
-// inside finds that it is.
+// flight is one run that the callers of one key wait for. It is the context of its run, in which a call made inside finds it.
 type flight[T any] struct {
-	context.Context                         // of the leader, without its end
-	cancel          context.CancelCauseFunc // nil if no caller can leave but followers
-	table           *flights[T]
-	key             string
-	leader          uint64 // the leader's execution, 0: nobody listened when it began
+	aloft
+	cancel context.CancelCauseFunc // nil if no caller can leave but followers
+	table  *flights[T]
+	key    string
+	leader uint64 // the leader's execution, 0: nobody listened when it began
 
 	// What follows is guarded by joining.mu; landing is not changed any more once done is closed.
 	waiting int32
@@ -23,17 +22,14 @@ type flight[T any] struct {
 
 // Value implements [context.Context].
 func (f *flight[T]) Value(key any) any {
-	if key == any(f) {
-		return f
+	if _, ok := key.(aloftKey); ok {
+		return &f.aloft
 	}
 	return f.Context.Value(key)
 }
 
 // String keeps fmt from reading the fields, which others write.
 func (f *flight[T]) String() string { return fmt.Sprintf("%v.singleflight", f.Context) }
-
-// has tells whether ctx is of a call made inside the flight.
-func (f *flight[T]) has(ctx context.Context) bool { return ctx.Value(f) != nil }
 
 // end ends the context of a flight that has landed, unless its value is held.
 func (f *flight[T]) end() {

@@ -64,7 +64,7 @@ func (l *joining[T]) leadHere(ctx context.Context, call Call, key string, op Ope
 	if f := table.find(key); f != nil {
 		return l.follow(ctx, call, op, f)
 	}
-	f := &flight[T]{Context: ctx, key: key, waiting: 1}
+	f := &flight[T]{aloft: aloft{Context: ctx}, key: key, waiting: 1}
 	l.begin(table, f, call)
 	returned := false
 	defer func() {
@@ -97,7 +97,7 @@ func (l *joining[T]) lead(ctx context.Context, call Call, key string, op Operati
 		return l.follow(ctx, call, op, f)
 	}
 	inside, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // runs nothing of the user's
-	f := &flight[T]{Context: inside, cancel: cancel, key: key, waiting: 1, done: make(chan struct{})}
+	f := &flight[T]{aloft: aloft{Context: inside}, cancel: cancel, key: key, waiting: 1, done: make(chan struct{})}
 	l.begin(table, f, call)
 	run := call.stale()
 	if call.rec != nil {
@@ -148,9 +148,12 @@ func (l *joining[T]) follow(ctx context.Context, call Call, op Operation[T], f *
 		f.done = make(chan struct{})
 	}
 	l.mu.Unlock()
-	if f.has(ctx) {
-		l.quit(ctx, call, f)
-		return l.next(ctx, call, op)
+	if in := flightOf(ctx); in != nil {
+		if !in.follow(&f.aloft) {
+			l.quit(ctx, call, f)
+			return l.next(ctx, call, op)
+		}
+		defer in.followed(&f.aloft)
 	}
 	return l.wait(ctx, call, f, events.FlightFollower)
 }

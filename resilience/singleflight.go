@@ -40,8 +40,8 @@ type SingleflightConfig struct {
 //
 // All callers get the same value: who changes it changes it for the others. Hold is called for each of them, concurrently
 // and with the same value, which it must wrap and not change; the last release counts as the value's, and the first error
-// of all. Layers outside discard a value only when no caller has it any more. A call made inside a flight with the
-// flight's own key, which would wait for itself, runs by itself.
+// of all. Layers outside discard a value only when no caller has it any more. A call made inside a flight that
+// would wait for itself, because it has that flight's key or that of one that waits for it, runs by itself.
 type Singleflight struct {
 	cfg      SingleflightConfig
 	made     bool
