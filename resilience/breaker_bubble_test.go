@@ -81,8 +81,8 @@ func TestALeaseOfAnotherClockTakesNobodysPlace(t *testing.T) {
 	b := breaker(resilience.BreakerConfig{SlowCall: 40 * time.Second, MinCalls: 1, Window: time.Hour, Cooldown: time.Hour})
 	var left *resilience.Lease
 	synctest.Test(t, func(t *testing.T) {
-		calls(t, b, "s")
 		time.Sleep(6 * time.Second)
+		calls(t, b, "s")
 		left, _ = b.Acquire(t.Context())
 	})
 	synctest.Test(t, func(t *testing.T) {
