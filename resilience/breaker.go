@@ -53,14 +53,18 @@ func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
 	cfg = cfg.withDefaults()
 	b := &Breaker{bus: cfg.Bus, machine: newMachine(cfg.rules(), now())}
 	if cfg.FailureIf != nil || cfg.CooldownFunc != nil {
-		b.extras = &breakerExtras{failureIf: cfg.FailureIf, cooldownFunc: cfg.CooldownFunc}
-		b.extras.first = b.cooldown(1)
-		b.machine.next = b.extras.first
+		b.extras = &breakerExtras{failureIf: cfg.FailureIf, cooldownFunc: cfg.CooldownFunc, first: cfg.Cooldown}
 	}
 	b.mirror()
 	b.source = cfg.Bus.NewSource(events.SourceSpec{
 		Layer: cfg.Name, Type: events.TypeBreaker, SettingsOf: b.machine.rules, Breaker: b.Snapshot,
 	})
+	if cfg.CooldownFunc != nil { // it has a source by now, of which a panic is told; and others may read it
+		first := b.cooldown(1)
+		b.mu.Lock()
+		b.extras.first, b.machine.next = first, first
+		b.mu.Unlock()
+	}
 	b.place().warnOfState(b.traits())
 	return b, nil
 }

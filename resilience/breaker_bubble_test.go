@@ -75,6 +75,33 @@ func TestRatioBreakerForgetsTheCallsOfAnotherClock(t *testing.T) {
 	}
 }
 
+// PIPE-26, BRK-04: a lease of one bubble that is released in the next, whose time began anew, takes no other call's place
+// among those under way: that one's end would leave a number below zero, and the breaker would open.
+func TestALeaseOfAnotherClockTakesNobodysPlace(t *testing.T) {
+	b := breaker(resilience.BreakerConfig{SlowCall: 40 * time.Second, MinCalls: 1, Window: time.Hour, Cooldown: time.Hour})
+	var left *resilience.Lease
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(6 * time.Second)
+		calls(t, b, "s")
+		left, _ = b.Acquire(t.Context())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		own, err := b.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls(t, b, "s")
+		time.Sleep(7 * time.Second)
+		left.Release(nil)
+		own.Release(nil)
+		time.Sleep(10 * time.Minute)
+		if s := b.Snapshot(); s.State != events.StateClosed || s.SlowCalls != 0 || s.Calls > 4 {
+			t.Errorf("%+v", s)
+		}
+		calls(t, b, "s")
+	})
+}
+
 // PIPE-26, BRK-05: a refusal never tells a wait that is longer than the cooldown.
 func TestRefusalOfAnotherClockAsksForNoWait(t *testing.T) {
 	b := breaker(resilience.BreakerConfig{ConsecutiveFailures: 1})

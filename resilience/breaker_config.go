@@ -45,7 +45,8 @@ type BreakerConfig struct {
 	// from 1 on. A result that is not positive means Cooldown. It is called ahead, when the breaker is made and after
 	// each opening for the one that may follow, without any lock held.
 	CooldownFunc func(openings int) time.Duration
-	// Probes is how many calls at a time a half-open breaker lets through. Zero means 1.
+	// Probes is how many calls at a time a half-open breaker lets through. Zero means 1. A call that passes the breaker twice
+	// on its way, in a pipeline and in another inside its operation, takes two: with one the breaker refuses its own probe.
 	Probes int
 	// ProbeSuccesses close a half-open breaker; one failure opens it again. Zero means Probes.
 	ProbeSuccesses int

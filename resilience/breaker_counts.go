@@ -44,7 +44,7 @@ func (m *machine) tookOff(now int64) bool {
 func (m *machine) landed(gen uint32, began, now int64) bool {
 	f := m.underWay
 	if gen != m.gen || m.state != events.StateClosed || !m.calm || m.rules.consecutive > 0 && m.streak > 0 ||
-		began < f.start || uint64(now-f.start) >= uint64(m.rules.slotWidth()) {
+		began < f.start || uint64(now-f.start) >= uint64(m.rules.slotWidth()) || f.young[0] == 0 { // it took off by another clock
 		return false
 	}
 	if m.ring != nil {

@@ -170,6 +170,17 @@ func TestCooldownFuncMayPanicOrEndItsGoroutine(t *testing.T) {
 	})
 }
 
+// BRK-09, PIPE-13: nor one that panics while the breaker is made: it is told of a breaker that has a name.
+func TestCooldownFuncMayPanicWhileTheBreakerIsMade(t *testing.T) {
+	bus := events.NewBus()
+	tape := record(bus)
+	b := breaker(resilience.BreakerConfig{Cooldown: time.Minute, Bus: bus, CooldownFunc: func(int) time.Duration { panic("oh") }})
+	told := heard[events.CallbackPanicked](tape)
+	if len(told) != 1 || told[0].Source == nil || told[0].Source.Layer() != "db" || b.Snapshot().Cooldown != time.Minute {
+		t.Errorf("told %+v, cooldown %v", told, b.Snapshot().Cooldown)
+	}
+}
+
 // BRK-15: who subscribes changes nothing of what the caller gets.
 func TestSubscribersChangeNoResult(t *testing.T) {
 	for name, handle := range map[string]func(context.Context, events.Event){

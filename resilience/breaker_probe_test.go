@@ -216,3 +216,23 @@ func TestProbeThatEndsAfterItsTimeFails(t *testing.T) {
 		state(t, never, events.StateClosed)
 	})
 }
+
+// BRK-06, BRK-07: a call that passes the breaker twice on its way, in a pipeline and in another inside its operation, takes
+// two probes: with one, the breaker would refuse each of its own probes and never close.
+func TestACallThatPassesTheBreakerTwiceNeedsTwoProbes(t *testing.T) {
+	for probes, want := range map[int]events.State{1: events.StateHalfOpen, 2: events.StateClosed} {
+		synctest.Test(t, func(t *testing.T) {
+			bus := events.NewBus()
+			b := breaker(resilience.BreakerConfig{ConsecutiveFailures: 1, Probes: probes, Cooldown: time.Second, Bus: bus})
+			outer, inner := pipeline(bus, "outer", b), pipeline(bus, "inner", b)
+			calls(t, b, "f")
+			for range 3 {
+				time.Sleep(time.Second)
+				_ = outer.Run(t.Context(), func(ctx context.Context) error { return inner.Run(ctx, succeed) })
+			}
+			state(t, b, want)
+			calls(t, b, "ss") // by itself it is never stuck
+			state(t, b, events.StateClosed)
+		})
+	}
+}

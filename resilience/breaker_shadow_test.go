@@ -108,6 +108,18 @@ func TestShadowBreakerAdmitsEverything(t *testing.T) {
 	})
 }
 
+// BRK-12: how a call ends that does not count is asked of nobody, and is no late result.
+func TestShadowBreakerHasNoLateResultsOfWhatItWouldHaveRefused(t *testing.T) {
+	bus := events.NewBus()
+	tape := record(bus)
+	asked := 0
+	b := breaker(resilience.BreakerConfig{ConsecutiveFailures: 1, Shadow: true, Bus: bus, FailureIf: func(error) bool { asked++; return true }})
+	calls(t, b, "fffsf")
+	if late := heard[events.LateResult](tape); len(late) != 0 || asked != 1 || len(heard[events.ShadowRejected](tape)) != 4 {
+		t.Errorf("asked %d times; %d late results", asked, len(late))
+	}
+}
+
 // BRK-12, PIPE-13: a handler that ends the goroutine while it is told, and operations that do not return, leave nothing.
 func TestShadowRejectionsMayEndTheGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

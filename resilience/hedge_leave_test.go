@@ -212,3 +212,30 @@ func TestAHedgeMadeOutsideABubbleWorksInBubbles(t *testing.T) {
 		})
 	}
 }
+
+// PIPE-17: a call that still runs may start more after Close has found nothing to wait for; closing again waits for that.
+func TestClosingAgainWaitsForWhatARunningCallHasStartedSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := ints(events.NewBus(), resilience.Retry{Backoff: resilience.Constant(time.Second)}, resilience.Hedge{Delay: 10 * ms})
+		runs := scripted(after(100*ms, 0, errBoom), after(100*ms, 0, errBoom), deaf(time.Hour, 0, nil), after(0, 3, nil))
+		ended := make(chan int)
+		go func() {
+			v, err := p.Do(t.Context(), runs.do)
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- v
+		}()
+		time.Sleep(500 * ms) // both runs have failed, and the retry waits
+		if err := p.Close(t.Context()); err != nil || p.Goroutines() != 0 {
+			t.Errorf("closed while the call waits: %v, %d goroutines", err, p.Goroutines())
+		}
+		if v := <-ended; v != 3 || p.Goroutines() != 1 {
+			t.Errorf("%d, with %d goroutines; want 3 and the run that lost", v, p.Goroutines())
+		}
+		began := time.Now()
+		if err := p.Close(t.Context()); err != nil || p.Goroutines() != 0 || time.Since(began) < 59*time.Minute {
+			t.Errorf("closed again: %v after %v, %d goroutines", err, time.Since(began), p.Goroutines())
+		}
+	})
+}

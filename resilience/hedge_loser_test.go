@@ -54,6 +54,24 @@ func TestALosersEndIsNobodysFailure(t *testing.T) {
 	}
 }
 
+// HDG-02, BRK-19: nor is it slow, however long it took: it was not given the time to answer.
+func TestALoserIsNotSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		db := breaker(resilience.BreakerConfig{SlowCall: 50 * ms, SlowRatio: 1, MinCalls: 5, Bus: bus})
+		p := ints(bus, resilience.Hedge{Delay: 100 * ms}, db)
+		if v, err := p.Do(t.Context(), scripted(after(time.Hour, 0, nil), after(10*ms, 2, nil)).do); v != 2 || err != nil {
+			t.Fatal(v, err)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s := db.Snapshot(); s.Calls != 1 || s.SlowCalls != 0 {
+			t.Errorf("the breaker counts %d calls, %d of them slow; want the winner alone", s.Calls, s.SlowCalls)
+		}
+	})
+}
+
 // HDG-02: a limit that passes while nobody has won is a timeout as any other.
 func TestARunThatTimesOutBeforeTheOthersAnswerHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

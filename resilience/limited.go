@@ -22,7 +22,7 @@ type limitedContext struct {
 	over    atomic.Bool
 	real    atomic.Pointer[realContext]
 	room    realContext // where real points to; written under mu, before real is
-	mu      sync.Mutex // held while real is made
+	mu      sync.Mutex  // held while real is made
 }
 
 type realContext struct {

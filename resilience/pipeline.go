@@ -166,8 +166,8 @@ func (p *Pipeline[T]) present() *folded[T] {
 
 // Close refuses further calls with ErrClosed and takes the pipeline off its bus. Calls that run end with their callers;
 // what the pipeline shares with others stays usable. It waits, until ctx is done, for the goroutines that the pipeline
-// started: runs that lost to a hedge, shared flights, what a Timeout abandoned; its error is that of ctx. Closing again
-// only waits.
+// started by then: runs that lost to a hedge, shared flights, what a Timeout abandoned; its error is that of ctx. Closing
+// again only waits, also for what calls that still ran have started since.
 func (p *Pipeline[T]) Close(ctx context.Context) error {
 	p.mu.Lock()
 	f := p.folded.Load()

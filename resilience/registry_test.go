@@ -161,6 +161,26 @@ func TestAClosedPipelineLeavesTheRegistry(t *testing.T) {
 	}
 }
 
+// PIPE-19: a layer of the user's is of the type that it names.
+func TestTheRegistryAsksALayerOfTheUsersForItsType(t *testing.T) {
+	r := resilience.NewRegistry()
+	if err := r.Register(&namedGate{counting{name: "mine"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(r.All()); !slices.Equal(got, []string{"mine quota"}) {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// namedGate is a gate of the user's that names its type.
+type namedGate struct{ counting }
+
+func (g *namedGate) Name() string { return g.name }
+
+func (g *namedGate) LayerInfo() resilience.LayerInfo {
+	return resilience.LayerInfo{Name: g.name, Type: "quota"}
+}
+
 // PIPE-19: what cannot be compared is kept, and cannot be removed.
 func TestTheRegistryTakesWhatCannotBeCompared(t *testing.T) {
 	r := resilience.NewRegistry()

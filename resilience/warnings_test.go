@@ -101,6 +101,20 @@ func TestAPipelineOnNoBusHasWarnings(t *testing.T) {
 	}
 }
 
+// PIPE-10: they are the caller's to change.
+func TestWarningsAreACopy(t *testing.T) {
+	p := ints(events.NewBus(), timeout(time.Second), timeout(2*time.Second))
+	changed := p.Warnings()
+	for _, w := range changed {
+		for i := range w.Layers {
+			w.Layers[i] = 99
+		}
+	}
+	if again := p.Warnings(); len(again) == 0 || !slices.Equal(again[0].Layers, []int{0, 1}) {
+		t.Errorf("changed to %+v", again)
+	}
+}
+
 // PIPE-10: only a pipeline that was built warns.
 func TestAPipelineThatIsRefusedWarnsOfNothing(t *testing.T) {
 	bus := events.NewBus()
