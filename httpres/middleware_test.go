@@ -1,15 +1,11 @@
 package httpres_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -247,82 +243,6 @@ func TestServersTimeout(t *testing.T) {
 	}
 }
 
-// quiet is a server's log that is kept.
-type quiet struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (q *quiet) Write(p []byte) (int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.text.Write(p)
-}
-
-func (q *quiet) String() string { q.mu.Lock(); defer q.mu.Unlock(); return q.text.String() }
-
-// HTTP-10, PIPE-13: a panic is answered with 500, told and logged; an abort is none; no permit is left.
-func TestHandlerThatPanics(t *testing.T) {
-	bus := events.NewBus()
-	heard := listen(bus)
-	room := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: 1, Bus: bus})
-	m := middleware(t, httpres.MiddlewareConfig{Bus: bus, Layers: []resilience.Layer{room, resilience.Timeout{}}})
-	var logged quiet
-	s := httptest.NewUnstartedServer(m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/panic":
-			panic("no idea")
-		case "/half":
-			io.WriteString(w, "half")
-			w.(http.Flusher).Flush()
-			panic("no idea either")
-		case "/abort":
-			panic(http.ErrAbortHandler)
-		case "/exit":
-			runtime.Goexit()
-		case "/500":
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	})))
-	s.Config.ErrorLog = log.New(&logged, "", 0)
-	s.Start()
-	defer s.Close()
-	for path, want := range map[string]string{"/panic": "500", "/half": "unexpected EOF", "/abort": "EOF", "/exit": "EOF", "/500": "500", "/": "200"} {
-		resp, err := s.Client().Get(s.URL + path)
-		got := fmt.Sprint(err)
-		if err == nil {
-			_, err = io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if got = fmt.Sprint(resp.StatusCode); err != nil {
-				got = err.Error()
-			}
-		}
-		if !strings.HasSuffix(got, want) {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-		for used(room) != 0 {
-			runtime.Gosched()
-		}
-	}
-	outcomes := map[string]int{}
-	heard.mu.Lock()
-	for _, e := range heard.finished {
-		var p *resilience.PanicError
-		if errors.As(e.Err, &p) && !strings.Contains(string(p.Stack), "TestHandlerThatPanics") {
-			t.Errorf("the stack is %s", p.Stack)
-		}
-		outcomes[fmt.Sprint(e.Outcome, " ", p != nil)]++
-	}
-	heard.mu.Unlock()
-	if got := fmt.Sprint(outcomes); got != "map[failure false:3 failure true:2 success false:1]" {
-		t.Errorf("told %s", got)
-	}
-	text := logged.String()
-	if strings.Count(text, "http: panic serving") != 2 || !strings.Contains(text, "no idea either") || strings.Contains(text, "superfluous") {
-		t.Errorf("logged %s", text)
-	}
-}
-
 // HTTP-10
 func TestClosedMiddlewareTurnsAway(t *testing.T) {
 	bus := events.NewBus()
@@ -343,79 +263,6 @@ func TestClosedMiddlewareTurnsAway(t *testing.T) {
 	}
 	if len(bus.Sources()) != 0 {
 		t.Error("it is still on its bus")
-	}
-}
-
-// HTTP-09, HTTP-10: what the server's writer can do the handler's can, too.
-func TestHandlersWriterCanDoWhatTheServersCan(t *testing.T) {
-	m := middleware(t, httpres.MiddlewareConfig{Layers: []resilience.Layer{resilience.Timeout{}}})
-	handle := func(w http.ResponseWriter, r *http.Request) {
-		_, flushes := w.(http.Flusher)
-		_, hijacks := w.(http.Hijacker)
-		_, reads := w.(io.ReaderFrom)
-		_, pushes := w.(http.Pusher)
-		rc := http.NewResponseController(w)
-		w.WriteHeader(http.StatusEarlyHints)
-		deadline := rc.SetWriteDeadline(time.Now().Add(time.Minute))
-		fmt.Fprint(w, flushes, hijacks, reads, pushes, deadline, rc.Flush(), rc.EnableFullDuplex())
-		if r.URL.Path == "/hijack" {
-			panic("too late")
-		}
-	}
-	if _, body := get(t, protect(t, m, handle), nil); body != "true true true false <nil> <nil> <nil>" {
-		t.Errorf("HTTP/1.1: %s", body)
-	}
-	if _, body := get(t, serveHTTP2(t, m.Wrap(http.HandlerFunc(handle)).ServeHTTP), nil); !strings.HasPrefix(body, "true false true true <nil> <nil>") {
-		t.Errorf("HTTP/2: %s", body)
-	}
-	rec := httptest.NewRecorder()
-	m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, flushes := w.(http.Flusher)
-		_, hijacks := w.(http.Hijacker)
-		fmt.Fprint(w, flushes, hijacks)
-	})).ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
-	if rec.Body.String() != "true false" {
-		t.Errorf("a recorder: %s", rec.Body)
-	}
-	var plain struct{ http.ResponseWriter }
-	plain.ResponseWriter = httptest.NewRecorder()
-	m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, flushes := w.(http.Flusher); flushes {
-			t.Error("a writer that cannot flush does")
-		}
-		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
-			t.Errorf("flushing: %v", err)
-		}
-	})).ServeHTTP(plain, httptest.NewRequest("GET", "/", nil))
-}
-
-// HTTP-09, HTTP-10: a connection that was taken over is the handler's, and its permit is held until it is done.
-func TestHijackedConnection(t *testing.T) {
-	room := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: 1, Bus: events.Off()})
-	s := protect(t, middleware(t, httpres.MiddlewareConfig{Layers: []resilience.Layer{room}}), func(w http.ResponseWriter, r *http.Request) {
-		conn, buf, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		fmt.Fprintf(buf, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n%d held", used(room))
-		buf.Flush()
-		panic("after all")
-	})
-	req := request(t, "GET", s.URL, nil)
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", "echo")
-	resp, err := s.base().RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, _ := bufio.NewReader(resp.Body).ReadString(0)
-	if resp.Body.Close(); resp.StatusCode != 101 || line != "1 held" {
-		t.Errorf("%d, %q", resp.StatusCode, line)
-	}
-	for used(room) != 0 {
-		runtime.Gosched()
 	}
 }
 
