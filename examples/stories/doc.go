@@ -5,7 +5,6 @@
 // hold_test.go, readme_test.go. Composing: the files named after what the call needs, such as hot_read_test.go and
 // outbox_test.go, of which docs/recipes.md explains twelve; full_stack_test.go has all layers in their usual order, and
 // wrong_orders_test.go what warns. Extending: gate_test.go, typed_layer_test.go, around_test.go. By key: tenant_test.go.
-// Watching: listen_test.go, adapters_test.go, console_test.go,
-// virtual_time_test.go. Over HTTP: http_test.go. Proving:
-// own_gate_kit_test.go, drill_test.go.
+// Watching: listen_test.go, adapters_test.go, console_test.go, virtual_time_test.go. Over HTTP: http_test.go,
+// shedding_server_test.go. Proving: own_gate_kit_test.go, drill_test.go.
 package stories
