@@ -21,6 +21,7 @@ func TestHedgeRefusesBadOptions(t *testing.T) {
 		"Delay":      []bad[hedge]{{with: hedge{Delay: -1}, allowed: "positive"}, {with: hedge{Delay: minNs}, allowed: "positive"}},
 		"Learn":      []bad[hedge]{{with: hedge{Learn: new(resilience.LearnedDelay)}, value: "a zero LearnedDelay", allowed: "NewLearnedDelay"}},
 		"If":         anyValue,
+		"OnHedge":    anyValue,
 		"Budget":     []bad[hedge]{{with: hedge{Budget: new(resilience.RetryBudget)}, value: "a zero RetryBudget", allowed: "NewRetryBudget"}},
 		"WaitLosers": anyValue,
 	})

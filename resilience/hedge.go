@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -44,6 +45,9 @@ type Hedge struct {
 	// error marked with Permanent, a refusal by a layer of ours, or what came after the context's end. Nil means
 	// PipelineConfig.RetryIf, and if that is nil too, every failure.
 	If func(error) bool
+	// OnHedge is called before each hedge is started, with the context of the call, on its goroutine. Returning false starts
+	// none: what runs goes on, and the next is asked for when it is due. Nothing is published then.
+	OnHedge func(ctx context.Context) bool
 	// Budget is the allowance of extra attempts that the hedges share with others: where it denies one, what runs goes on,
 	// and the next is asked for when it is due. Nil means no such limit. A run that succeeds, or fails in a way that If
 	// accepts, is told to the budget; runs that lost are not.

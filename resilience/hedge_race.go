@@ -115,8 +115,12 @@ func (r *race[T]) wait() time.Duration {
 	return dueAt(r.n+r.denied, r.delay) - time.Duration(now()-r.began)
 }
 
-// hedge starts another run, if the budget allows it.
+// hedge starts another run, if OnHedge and the budget allow it.
 func (r *race[T]) hedge(ctx context.Context, call Call, op Operation[T]) bool {
+	if r.OnHedge != nil && !r.wanted(ctx, call) {
+		r.denied++
+		return false
+	}
 	if !r.Budget.take() {
 		r.denied++
 		if r.bus.HedgeDenied.Heard() {
@@ -130,6 +134,11 @@ func (r *race[T]) hedge(ctx context.Context, call Call, op Operation[T]) bool {
 	}
 	r.start(ctx, e, op)
 	return true
+}
+
+func (r *race[T]) wanted(ctx context.Context, call Call) (yes bool) {
+	defer r.recoverCallback(ctx, call, "Hedge.OnHedge")
+	return r.OnHedge(ctx)
 }
 
 // enter prepares a run.
