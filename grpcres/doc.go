@@ -1,0 +1,2 @@
+// Package grpcres placeholder.
+package grpcres
