@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
@@ -34,6 +35,13 @@ type Config struct {
 	// for requests that may be repeated and have no GetBody: http.NewRequest gives one to bodies in memory. A body that
 	// turns out to be longer is sent on as it is, once. Zero means 1 MiB; negative means that nothing is remembered.
 	MaxBodyBuffer int64
+	// AttemptHeader is the name of a header that tells the server the number of the attempt, "1" for the first, so that it can
+	// tell the requests of who sends again from others. Empty means none.
+	AttemptHeader string
+	// TimeoutHeader is the name of a header that tells the server how long the attempt may still take: until the nearest
+	// deadline, of a Timeout or the caller's own. It is written as grpc-timeout is, "250m" for 250 ms: see TimeoutFrom, which
+	// reads it. Empty means none.
+	TimeoutHeader string
 	// DrainLimit is how much of a response that is thrown away is read, in bytes and for at most 50 ms, so that its
 	// connection can be used again. Zero means 64 KiB; negative means that nothing is read.
 	DrainLimit int64
@@ -80,22 +88,82 @@ func (cfg Config) withDefaults() Config {
 }
 
 // check refuses what the pipeline itself does not.
-func (cfg Config) check(base http.RoundTripper) error {
+func (cfg Config) check() error {
 	var problems []error
-	if cfg.Name == "" {
-		problems = append(problems, &resilience.ConfigError{
-			Type: "httpres.Config", Field: "Name", Value: "", Allowed: "set: it tells this one apart in telemetry",
-		})
+	refuse := func(field string, value any, allowed string) {
+		problems = append(problems, &resilience.ConfigError{Type: "httpres.Config", Field: field, Value: value, Allowed: allowed})
 	}
-	if v := reflect.ValueOf(base); v.Kind() == reflect.Pointer && v.IsNil() {
-		problems = append(problems, fmt.Errorf("the base is a nil %T", base))
+	if cfg.Name == "" {
+		refuse("Name", "", "set: it tells this one apart in telemetry")
 	}
 	for _, status := range cfg.FailureStatuses {
 		if status < 400 || status > 599 {
-			problems = append(problems, &resilience.ConfigError{
-				Type: "httpres.Config", Field: "FailureStatuses", Value: status, Allowed: "from 400 to 599",
-			})
+			refuse("FailureStatuses", status, "from 400 to 599")
+		}
+	}
+	if !isExtraHeader(cfg.AttemptHeader) {
+		refuse("AttemptHeader", cfg.AttemptHeader, allowedHeader)
+	}
+	if !isExtraHeader(cfg.TimeoutHeader) {
+		refuse("TimeoutHeader", cfg.TimeoutHeader, allowedHeader)
+	}
+	if h := cfg.TimeoutHeader; h != "" && strings.EqualFold(h, cfg.AttemptHeader) {
+		refuse("TimeoutHeader", h, "another than AttemptHeader")
+	}
+	for _, l := range cfg.Layers {
+		if r, ok := routeOf(l); ok && r.To == nil {
+			problems = append(problems, &resilience.ConfigError{Type: "httpres.Route", Field: "To", Value: nil, Allowed: "a function"})
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkBase refuses a base that cannot send anything.
+func checkBase(base http.RoundTripper) error {
+	if v := reflect.ValueOf(base); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("the base is a nil %T", base)
+	}
+	return nil
+}
+
+// checkNoTransport refuses what only a transport uses.
+func (cfg Config) checkNoTransport() error {
+	var problems []error
+	refuse := func(field string, value any) {
+		problems = append(problems, &resilience.ConfigError{
+			Type: "httpres.Config", Field: field, Value: value, Allowed: "not set: it is the transport's",
+		})
+	}
+	if cfg.Idempotent != nil {
+		refuse("Idempotent", "a function")
+	}
+	if cfg.MaxBodyBuffer != 0 {
+		refuse("MaxBodyBuffer", cfg.MaxBodyBuffer)
+	}
+	if cfg.AttemptHeader != "" {
+		refuse("AttemptHeader", cfg.AttemptHeader)
+	}
+	if cfg.TimeoutHeader != "" {
+		refuse("TimeoutHeader", cfg.TimeoutHeader)
+	}
+	return errors.Join(problems...)
+}
+
+const allowedHeader = "the name of a header that net/http sends as it is, or empty for none"
+
+// isExtraHeader tells whether a header of this name can be set without harm: a token of RFC 9110, and none that frames the
+// message, says where it goes, or must be the same each time.
+func isExtraHeader(name string) bool {
+	const tokens = "!#$%&'*+-.^_`|~"
+	for _, r := range name {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !letter && !strings.ContainsRune(tokens, r) {
+			return false
+		}
+	}
+	switch http.CanonicalHeaderKey(name) {
+	case "Host", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Upgrade", "Idempotency-Key", "X-Idempotency-Key":
+		return false
+	}
+	return true
 }

@@ -11,11 +11,11 @@ const drainTime = 50 * time.Millisecond
 
 // discard throws a response away, so that its connection can be used again if the rest of it comes soon. Only an error of
 // Close is one: what is cut short costs the connection, no more.
-func (t *Transport) discard(resp *http.Response) error {
+func (cfg Config) discard(resp *http.Response) error {
 	if resp == nil || resp.Body == nil {
 		return nil
 	}
-	if limit := t.cfg.DrainLimit; limit > 0 && resp.ContentLength <= limit {
+	if limit := cfg.DrainLimit; limit > 0 && resp.ContentLength <= limit {
 		late := time.AfterFunc(drainTime, func() { resp.Body.Close() })
 		defer late.Stop()
 		io.Copy(io.Discard, io.LimitReader(resp.Body, max(limit, limit+1))) // one more: the end comes after the last byte

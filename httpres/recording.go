@@ -60,6 +60,9 @@ func (r *recording) whole() bool {
 	return r.read == int64(len(r.kept)) && (r.err == nil || r.err == io.EOF)
 }
 
+// parallel is false: the source is read once, by one attempt.
+func (r *recording) parallel() bool { return false }
+
 func (r *recording) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -3,6 +3,7 @@ package httpres
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 )
 
 // requestBody gives each attempt the whole body of a request.
@@ -11,6 +12,8 @@ type requestBody interface {
 	open() (io.ReadCloser, error)
 	// whole tells whether open can give the whole body once more.
 	whole() bool
+	// parallel tells whether open gives bodies that may be read beside each other.
+	parallel() bool
 	// failure returns how reading the caller's body failed, nil if it did not, or if that is not known.
 	failure() error
 	// done ends the call, with a response or without. What no attempt has taken over is closed.
@@ -22,7 +25,7 @@ func bodyOf(req *http.Request) requestBody {
 	case req.Body == nil || req.Body == http.NoBody:
 		return noBody{req.Body}
 	case req.GetBody != nil:
-		return &gotBody{req: req}
+		return &gotBody{body: req.Body, get: req.GetBody}
 	}
 	return newRecording(req)
 }
@@ -40,29 +43,31 @@ type noBody struct{ body io.ReadCloser }
 
 func (b noBody) open() (io.ReadCloser, error) { return b.body, nil }
 func (noBody) whole() bool                    { return true }
+func (noBody) parallel() bool                 { return true }
 func (noBody) failure() error                 { return nil }
 func (noBody) done(bool)                      {}
 
 // gotBody is a body that GetBody can get again. It is handed on as it is: net/http knows bodies in memory and sends them in
 // one piece with the headers.
 type gotBody struct {
-	req   *http.Request
-	taken bool
+	body  io.ReadCloser
+	get   func() (io.ReadCloser, error)
+	taken atomic.Bool
 }
 
 func (b *gotBody) open() (io.ReadCloser, error) {
-	if !b.taken {
-		b.taken = true
-		return b.req.Body, nil
+	if b.taken.CompareAndSwap(false, true) {
+		return b.body, nil
 	}
-	return b.req.GetBody()
+	return b.get()
 }
 
 func (*gotBody) whole() bool    { return true }
+func (*gotBody) parallel() bool { return true }
 func (*gotBody) failure() error { return nil }
 
 func (b *gotBody) done(bool) {
-	if !b.taken {
-		b.req.Body.Close()
+	if b.taken.CompareAndSwap(false, true) {
+		b.body.Close()
 	}
 }

@@ -15,7 +15,7 @@ type responseBody struct {
 	io.ReadCloser               // the base's; NoBody where it has none
 	given         io.ReadCloser // what the base gave
 	sent          *http.Request // nil for a response that a layer of the user's made
-	failure       error         // what the layers should see; nil for a good response
+	call          *call         // whose attempt got it; nil, too
 	upgraded      bool          // it is the connection itself: the end of what can be read is not the end
 	release       func(error)   // set before the caller has the response; may be called again
 
@@ -40,8 +40,8 @@ type halfCloser interface{ CloseWrite() error }
 func (b halfClosableBody) CloseWrite() error { return b.half.CloseWrite() }
 
 // attach gives an attempt's response a body of ours.
-func attach(resp *http.Response, sent *http.Request, failure error) {
-	b := &responseBody{ReadCloser: resp.Body, given: resp.Body, sent: sent, failure: failure}
+func attach(resp *http.Response, sent *http.Request, c *call) {
+	b := &responseBody{ReadCloser: resp.Body, given: resp.Body, sent: sent, call: c}
 	if resp.Body == nil {
 		b.ReadCloser = http.NoBody
 	}

@@ -32,20 +32,10 @@ func NewTransport(base http.RoundTripper, cfg Config) (*Transport, error) {
 	}
 	cfg = cfg.withDefaults()
 	t := &Transport{base: base, cfg: cfg, repeats: slices.ContainsFunc(cfg.Layers, repeats)}
-	if err := cfg.check(base); err != nil {
+	if err := errors.Join(cfg.check(), checkBase(base)); err != nil {
 		return nil, fmt.Errorf("httpres: transport %q: %w", cfg.Name, err)
 	}
-	pipeline, err := resilience.NewPipeline(resilience.PipelineConfig[*http.Response]{
-		Name:          cfg.Name,
-		Layers:        asking(cfg.Layers),
-		RetryIf:       cfg.RetryIf,
-		FailureIf:     cfg.FailureIf,
-		Classify:      classify,
-		Discard:       t.discard,
-		Hold:          hold,
-		JudgeOnReturn: true,
-		Bus:           cfg.Bus,
-	})
+	pipeline, err := cfg.pipeline()
 	if err != nil {
 		return nil, err
 	}
@@ -71,23 +61,31 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 	if t.pipeline == nil {
 		return nil, errNotMade
 	}
-	c := &call{transport: t, req: req, body: body, idempotent: t.cfg.Idempotent(req)}
-	if r, ok := body.(*recording); ok && t.repeats && c.idempotent {
+	c := &call{transport: t, pipeline: t.pipelineFor(req.Context()), req: req, host: hostOf(req.URL), body: body, repeats: t.repeats}
+	foreign := c.pipeline != t.pipeline
+	c.repeats = t.repeats || foreign
+	c.idempotent = t.cfg.Idempotent(req)
+	if r, ok := body.(*recording); ok && c.repeats && c.idempotent {
 		r.keep(t.cfg.MaxBodyBuffer)
 	}
 	ctx, stop := withCancel(req)
 	c.ended = ctx.Err
 	defer func() {
+		c.finish()
 		if stop != nil && resp == nil {
 			stop()
 		}
 	}()
-	resp, err = t.pipeline.Do(context.WithValue(ctx, callKey{}, c), c.attempt)
+	resp, err = c.pipeline.Do(context.WithValue(ctx, callKey{}, c), c.attempt)
 	if err != nil {
 		return nil, withoutMarks(err)
 	}
 	if resp == nil { // a layer of the user's
 		return nil, errNoAnswer
+	}
+	if foreign && !held(resp) {
+		resp.Body.Close()
+		return nil, errNotHeld
 	}
 	if stop != nil {
 		resp = hold(resp, func(error) { stop() })
