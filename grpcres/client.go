@@ -33,8 +33,11 @@ func NewClient(cfg Config) (*Client, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("grpcres: client %q: %w", cfg.Name, err)
 	}
+	cfg, err := cfg.made()
+	if err != nil {
+		return nil, fmt.Errorf("grpcres: client %q: %w", cfg.Name, err)
+	}
 	c := &Client{cfg: cfg, copies: slices.ContainsFunc(cfg.Layers, mayRunBeside)}
-	var err error
 	if c.unary, err = c.pipeline(cfg.Name, cfg.Layers); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type Config struct {
 	Layers []resilience.Layer
 	// StreamLayers are the layers of streams, in a pipeline of their own, whose name is Name with ".streams". A Timeout inside
 	// of a Retry covers an attempt until the first message; one outside goes on until the stream has ended, as a deadline
-	// does. Hedges, Singleflights and Timeouts that abandon are not for streams. An empty slice means none. Nil means
+	// does, but the server is told the caller's deadline only. Hedges, Singleflights and Timeouts that abandon are not for streams. An empty slice means none. Nil means
 	// Layers, in the same pipeline.
 	StreamLayers []resilience.Layer
 	// RetryIf is the default of resilience.Retry.If: which failures are retried, if the call may be repeated. Nil means

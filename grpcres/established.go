@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -125,6 +126,7 @@ func (e *established) ended(err error) error {
 	}
 	switch status.Code(err) {
 	case codes.DeadlineExceeded, codes.Canceled:
+		ended(e.ctx)
 		if limit, ok := context.Cause(e.ctx).(*resilience.TimeoutError); ok {
 			err = withStatus(limit)
 		}
@@ -132,3 +134,12 @@ func (e *established) ended(err error) error {
 	e.end(err)
 	return err
 }
+
+// unlimited is the context that a stream is opened with. The deadline that it has, and the server is told, is the caller's: that
+// of a Timeout, whose limit ends the context all the same, may be lifted when the first message comes.
+type unlimited struct {
+	context.Context
+	caller context.Context
+}
+
+func (c unlimited) Deadline() (time.Time, bool) { return c.caller.Deadline() }

@@ -93,14 +93,33 @@ func milliseconds(s string) (time.Duration, bool) {
 // ownEnd returns the context's own error instead of the status that a channel makes of it, so that the layer whose limit has
 // passed is the one to name it.
 func ownEnd(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
 	switch status.Code(err) {
 	case codes.Canceled, codes.DeadlineExceeded:
-		return ctx.Err()
+		if ended(ctx) {
+			return ctx.Err()
+		}
 	}
 	return err
+}
+
+// ended tells whether the context has ended. The server knows the deadline, too, and may be the first to notice: then the end
+// is waited for.
+func ended(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok || time.Now().Before(deadline) {
+		return false
+	}
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-late.C: // no context of ours
+		return false
+	}
 }
 
 // refusedError is an error of a layer, with the status that gRPC's callers look for.

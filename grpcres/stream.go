@@ -103,7 +103,7 @@ func (s *stream) attempt(ctx context.Context) (v any, err error) {
 			s.box.leave()
 		}
 	}()
-	live.cs, err = s.streamer(outgoing(ctx), s.desc, s.cc, s.method, live.evidence.options(s.opts)...)
+	live.cs, err = s.streamer(unlimited{outgoing(ctx), s.ctx}, s.desc, s.cc, s.method, live.evidence.options(s.opts)...)
 	if err == nil {
 		if err = s.box.adopt(live.cs); err == nil {
 			err = s.receive(ctx, live)
