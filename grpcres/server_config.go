@@ -15,7 +15,8 @@ type ServerConfig struct {
 	// Name tells the server's pipeline apart in telemetry, where it becomes a label. It is required.
 	Name string
 	// Layers of the pipeline that calls and streams are handled in, the outermost first: a resilience.Bulkhead or an
-	// AdaptiveLimiter to shed load, a RateLimiter, a Timeout. A handler runs once: a Retry or a Hedge is refused.
+	// AdaptiveLimiter to shed load, a RateLimiter, a Timeout. A handler runs once, and is waited for:
+	// a Retry, a Hedge, a Singleflight and a Timeout that abandons are refused.
 	Layers []resilience.Layer
 	// FailureIf is the default of resilience.BreakerConfig.FailureIf. Nil means the same as for a Client.
 	FailureIf func(error) bool
@@ -54,17 +55,15 @@ func (cfg ServerConfig) check() error {
 		})
 	}
 	for _, l := range cfg.Layers {
+		name := beside(l)
 		switch l.(type) {
-		case resilience.Retry, *resilience.Retry, resilience.Hedge, *resilience.Hedge, *resilience.Singleflight:
+		case resilience.Retry, *resilience.Retry:
+			name = "a Retry"
+		}
+		if name != "" {
 			problems = append(problems, &resilience.ConfigError{
-				Type: "grpcres.ServerConfig", Field: "Layers", Value: l.LayerInfo().Type, Allowed: "layers that run a handler once",
+				Type: "grpcres.ServerConfig", Field: "Layers", Value: name, Allowed: "layers that run a handler once, and wait for it",
 			})
-		case resilience.Timeout, *resilience.Timeout:
-			if beside(l) != "" {
-				problems = append(problems, &resilience.ConfigError{
-					Type: "grpcres.ServerConfig", Field: "Layers", Value: beside(l), Allowed: "layers that wait for the handler: it uses the stream",
-				})
-			}
 		}
 	}
 	return errors.Join(problems...)
