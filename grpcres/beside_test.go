@@ -23,21 +23,23 @@ func unavailable(context.Context, string, any, any, *grpc.ClientConn, grpc.Unary
 }
 
 // slowFirst has the first attempt of each call come late, and tells in the header which one answered.
-func slowFirst(ctx context.Context, _ int, in string) (string, error) {
-	n := grpcres.PreviousAttempts(ctx)
-	if n == 0 {
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
+func slowFirst(late time.Duration) func(context.Context, int, string) (string, error) {
+	return func(ctx context.Context, _ int, in string) (string, error) {
+		n := grpcres.PreviousAttempts(ctx)
+		if n == 0 {
+			select {
+			case <-time.After(late):
+			case <-ctx.Done():
+			}
 		}
+		grpc.SetHeader(ctx, metadata.Pairs("answered", fmt.Sprint(n)))
+		return fmt.Sprint(in, n), nil
 	}
-	grpc.SetHeader(ctx, metadata.Pairs("answered", fmt.Sprint(n)))
-	return fmt.Sprint(in, n), nil
 }
 
 // GRPC-01: attempts beside each other write into replies, headers and peers of their own.
 func TestHedgedCallsDoNotShareAReply(t *testing.T) {
-	s := serve(t, script{unary: slowFirst})
+	s := serve(t, script{unary: slowFirst(time.Minute)})
 	c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{resilience.Hedge{Delay: 10 * time.Millisecond}},
 		StreamLayers: []resilience.Layer{}, Idempotent: idempotent})
 	cc := connect(t, s, c.DialOptions()...)
@@ -60,7 +62,7 @@ func TestHedgedCallsDoNotShareAReply(t *testing.T) {
 
 // GRPC-01: what may not be sent twice is not hedged.
 func TestOnlyIdempotentMethodsAreHedged(t *testing.T) {
-	s := serve(t, script{unary: slowFirst})
+	s := serve(t, script{unary: slowFirst(100 * time.Millisecond)})
 	c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{resilience.Hedge{Delay: 10 * time.Millisecond}}, StreamLayers: []resilience.Layer{}})
 	out, err := call(t.Context(), connect(t, s, c.DialOptions()...), "x")
 	if err != nil || out != "x0" {

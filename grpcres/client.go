@@ -95,9 +95,9 @@ func (c *Client) DialOptions() []grpc.DialOption {
 	}
 }
 
-// Unary is a grpc.UnaryClientInterceptor, for a channel that does not get the [Client.DialOptions]. If the channel's service
-// config has a retry policy for the method, a ConfigWarning tells that two retry, since it cannot be seen whether
-// grpc.WithDisableRetry was given, and no failure then proves that nothing was sent.
+// Unary is a grpc.UnaryClientInterceptor, for a channel that does not get the [Client.DialOptions]. If the channel's
+// service config has a retry policy for the method, a ConfigWarning tells that two retry, since it cannot be seen
+// whether grpc.WithDisableRetry was given, and no failure then proves that nothing was sent.
 func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
 	return c.call(ctx, method, req, reply, cc, invoker, opts, false)
@@ -125,8 +125,8 @@ func (c *Client) DescribeStreams() resilience.Description {
 	return c.streams.Describe()
 }
 
-// Close refuses further calls with resilience.ErrClosed and takes the client off its bus. Calls and streams that run go on;
-// it waits, until ctx is done, for attempts that lost to a hedge. The channels are left alone. Closing again does
+// Close refuses further calls with resilience.ErrClosed and takes the client off its bus. Calls and streams that run go
+// on; it waits, until ctx is done, for attempts that lost to a hedge. The channels are left alone. Closing again does
 // nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if c.unary == nil {

@@ -18,27 +18,27 @@ type Config struct {
 	// Layers of the pipeline of unary calls, the outermost first. None: they are sent once. A layer that looks at results
 	// is a resilience.TypedLayer[any], whose values are replies: pointers to messages.
 	Layers []resilience.Layer
-	// StreamLayers are the layers of streams, in a pipeline of their own, whose name is Name with ".streams". A Timeout inside
-	// of a Retry covers an attempt until the first message; one outside goes on until the stream has ended, as a deadline
-	// does, but the server is told the caller's deadline only. Hedges, Singleflights and Timeouts that abandon are not for streams. An empty slice means none. Nil means
-	// Layers, in the same pipeline.
+	// StreamLayers are the layers of streams, in a pipeline of their own, whose name is Name with ".streams". A Timeout
+	// inside of a Retry covers an attempt until the first message; one outside goes on until the stream has ended, as a
+	// deadline does, but the server is told the caller's deadline only. Hedges, Singleflights and Timeouts that abandon
+	// are not for streams. An empty slice means none. Nil means Layers, in the same pipeline.
 	StreamLayers []resilience.Layer
 	// RetryIf is the default of resilience.Retry.If: which failures are retried, if the call may be repeated. Nil means
 	// resilience.IsTransient: UNAVAILABLE, RESOURCE_EXHAUSTED where the server says when to come back, and timeouts.
 	RetryIf func(error) bool
 	// FailureIf is the default of resilience.BreakerConfig.FailureIf: which failures count against the server. Nil means
-	// UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, and what resilience.IsTransient says: the other codes tell of the
-	// request, or nobody knows of what.
+	// UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, and what resilience.IsTransient says: the other codes tell of
+	// the request, or nobody knows of what.
 	FailureIf func(error) bool
 	// Idempotent tells by its full name ("/package.Service/Method") which method may be executed more than once. It is
 	// called concurrently, after a failure. Nil means IsIdempotent. See also Methods.
 	Idempotent func(method string) bool
-	// MaxReplay is how many sent messages of a stream are remembered until its first message comes, so that they can be sent
-	// again. With one more the stream is established: it is not retried any more. Zero means 16; negative means that a
-	// stream is retried only before anything was sent.
+	// MaxReplay is how many sent messages of a stream are remembered until its first message comes, so that they can be
+	// sent again. With one more the stream is established: it is not retried any more. Zero means 16; negative means
+	// that a stream is retried only before anything was sent.
 	MaxReplay int
-	// JudgeAtFirstMessage has breakers learn how a stream does when its first message comes, not when it ends: for streams
-	// that live longer than a breaker's MaxProbeTime.
+	// JudgeAtFirstMessage has breakers learn how a stream does when its first message comes, not when it ends: for
+	// streams that live longer than a breaker's MaxProbeTime.
 	JudgeAtFirstMessage bool
 	// Bus is where the events go. Nil means events.Default().
 	Bus *events.Bus

@@ -13,8 +13,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// established is an attempt's stream that has given its first message, or cannot be sent again. When it has ended it lets go
-// of what the layers hold.
+// established is an attempt's stream that has given its first message, or cannot be sent again. When it has ended it
+// lets go of what the layers hold.
 type established struct {
 	cs       grpc.ClientStream
 	ctx      context.Context // the attempt's
@@ -135,8 +135,8 @@ func (e *established) ended(err error) error {
 	return err
 }
 
-// unlimited is the context that a stream is opened with. The deadline that it has, and the server is told, is the caller's: that
-// of a Timeout, whose limit ends the context all the same, may be lifted when the first message comes.
+// unlimited is the context that a stream is opened with. The deadline that it has, and the server is told, is the
+// caller's: that of a Timeout, whose limit ends the context all the same, may be lifted when the first message comes.
 type unlimited struct {
 	context.Context
 	caller context.Context

@@ -51,11 +51,12 @@ func codeName(c codes.Code) string {
 	return "CODE_" + strconv.Itoa(int(c))
 }
 
-// pushbackKey is the trailer by which a server asks for a delay in milliseconds, or, with anything else, for no retry: gRFC
-// A6, "Pushback".
+// pushbackKey is the trailer by which a server asks for a delay in milliseconds, or, with anything else, for no retry:
+// gRFC A6, "Pushback".
 const pushbackKey = "grpc-retry-pushback-ms"
 
-// newFailure returns the failure, and whether the server refuses to be asked again. Errors without a status are left alone.
+// newFailure returns the failure, and whether the server refuses to be asked again. Errors without a status are left
+// alone.
 func newFailure(err error, unsent bool, trailer metadata.MD) (failed error, refuses bool) {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -90,8 +91,8 @@ func milliseconds(s string) (time.Duration, bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// ownEnd returns the context's own error instead of the status that a channel makes of it, so that the layer whose limit has
-// passed is the one to name it.
+// ownEnd returns the context's own error instead of the status that a channel makes of it, so that the layer whose limit
+// has passed is the one to name it.
 func ownEnd(ctx context.Context, err error) error {
 	switch status.Code(err) {
 	case codes.Canceled, codes.DeadlineExceeded:
@@ -102,8 +103,8 @@ func ownEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// ended tells whether the context has ended. The server knows the deadline, too, and may be the first to notice: then the end
-// is waited for.
+// ended tells whether the context has ended. The server knows the deadline, too, and may be the first to notice: then
+// the end is waited for.
 func ended(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true

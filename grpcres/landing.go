@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// landing is where an attempt that runs beside others, or after the call has returned, puts what it gets: the caller's own
-// places are for the one that wins.
+// landing is where an attempt that runs beside others, or after the call has returned, puts what it gets: the caller's
+// own places are for the one that wins.
 type landing struct {
 	reply any
 	opts  []grpc.CallOption

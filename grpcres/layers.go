@@ -6,7 +6,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// repeats tells whether a layer may run a call more than once: for all we know a layer of the user's that is no gate, too.
+// repeats tells whether a layer may run a call more than once: for all we know a layer of the user's that is no gate,
+// too.
 func repeats(l resilience.Layer) bool {
 	switch l := l.(type) {
 	case resilience.Retry:

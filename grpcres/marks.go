@@ -8,8 +8,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// withoutMarks returns an error of the pipeline as the caller should get it: what the channel returned, and without the marks
-// that were meant for this pipeline's own Retry and would end a Retry further out, which may make a new call.
+// withoutMarks returns an error of the pipeline as the caller should get it: what the channel returned, and without the
+// marks that were meant for this pipeline's own Retry and would end a Retry further out, which may make a new call.
 func withoutMarks(err error) error {
 	err, _ = unmark(err)
 	return err

@@ -13,10 +13,10 @@ import (
 // Server handles a gRPC server's calls and streams in its layers. Make one with [NewServer]; it is safe for concurrent
 // use.
 //
-// A call that a layer turns away is answered with a status that says when to come back, both as a google.rpc.RetryInfo and as
-// the trailer grpc-retry-pushback-ms, which gRPC's own retries heed: RESOURCE_EXHAUSTED if the caller's rate is too high,
-// UNAVAILABLE otherwise, which another server may do better. A handler that panics is answered with INTERNAL, without
-// saying what it panicked with; the panic is published as the error of the attempt and of the execution, a
+// A call that a layer turns away is answered with a status that says when to come back, both as a google.rpc.RetryInfo
+// and as the trailer grpc-retry-pushback-ms, which gRPC's own retries heed: RESOURCE_EXHAUSTED if the caller's rate is
+// too high, UNAVAILABLE otherwise, which another server may do better. A handler that panics is answered with INTERNAL,
+// without saying what it panicked with; the panic is published as the error of the attempt and of the execution, a
 // *resilience.PanicError.
 //
 // The client's deadline is the context's, as ever: a call that comes too late is not handled.

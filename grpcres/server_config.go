@@ -20,9 +20,9 @@ type ServerConfig struct {
 	Layers []resilience.Layer
 	// FailureIf is the default of resilience.BreakerConfig.FailureIf. Nil means the same as for a Client.
 	FailureIf func(error) bool
-	// Priority tells the priority of a call or stream, by its context, where the metadata is, and its full method name. It
-	// is called concurrently, before the layers. Nil means PriorityOf, which believes what the client says: where clients
-	// are not to be trusted, decide by who they are.
+	// Priority tells the priority of a call or stream, by its context, where the metadata is, and its full method name.
+	// It is called concurrently, before the layers. Nil means PriorityOf, which believes what the client says: where
+	// clients are not to be trusted, decide by who they are.
 	Priority func(ctx context.Context, method string) resilience.Priority
 	// RetryAfter is when a client that is turned away is told to come back, where the layer that refuses does not know.
 	// Zero means 1 s; negative means that it is not told.

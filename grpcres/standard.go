@@ -25,8 +25,8 @@ const (
 // Standard returns the configuration of a client for calling a service: thirty seconds for each unary call, up to three
 // attempts, and a breaker. Streams have the same retry and the same breaker, which learns how they do from their first
 // message; each attempt has thirty seconds to give it, and from then on a stream lives as long as its caller wants. A
-// stream that may be silent longer at first has StreamLayers of its own. The values are the constants of this package; to
-// have others, write the layers out, or change one:
+// stream that may be silent longer at first has StreamLayers of its own. The values are the constants of this package;
+// to have others, write the layers out, or change one:
 //
 //	cfg := grpcres.Standard("payments")
 //	cfg.Idempotent = grpcres.Methods("/payments.Payments/Get")
@@ -57,8 +57,8 @@ func Standard(name string) Config {
 	}
 }
 
-// breakerToBe is a breaker that is made for each client, on its bus. A pipeline that is not made by this package refuses it,
-// as it knows no such layer.
+// breakerToBe is a breaker that is made for each client, on its bus. A pipeline that is not made by this package refuses
+// it, as it knows no such layer.
 type breakerToBe struct{ name string }
 
 // LayerInfo implements resilience.Layer.

@@ -12,8 +12,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// stream is what the caller gets for a stream. Until it is established its pipeline runs on a goroutine of its own, which
-// ends with the first message, with the failure of the last attempt, or with the caller's context. As ever, one
+// stream is what the caller gets for a stream. Until it is established its pipeline runs on a goroutine of its own,
+// which ends with the first message, with the failure of the last attempt, or with the caller's context. As ever, one
 // goroutine at a time may send, and one receive.
 type stream struct {
 	sendable
@@ -87,8 +87,8 @@ func (s *stream) establish(through *resilience.Pipeline[any]) {
 	s.live = live
 }
 
-// attempt is the pipeline's operation: it opens the stream, sends what the caller has sent so far, and waits for the first
-// message or for the caller to send more than can be sent again.
+// attempt is the pipeline's operation: it opens the stream, sends what the caller has sent so far, and waits for the
+// first message or for the caller to send more than can be sent again.
 func (s *stream) attempt(ctx context.Context) (v any, err error) {
 	if err := s.begin(); err != nil {
 		return nil, err
@@ -152,8 +152,8 @@ func (s *stream) RecvMsg(m any) error {
 	return s.live.recv(m)
 }
 
-// SendMsg implements grpc.ClientStream. Until the stream is established it keeps the message, which, as ever, must not be
-// changed.
+// SendMsg implements grpc.ClientStream. Until the stream is established it keeps the message, which, as ever, must not
+// be changed.
 func (s *stream) SendMsg(m any) error { return s.box.send(m) }
 
 // CloseSend implements grpc.ClientStream.
