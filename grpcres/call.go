@@ -18,8 +18,8 @@ type call struct {
 	landed []landing // where attempts run beside each other: those that succeeded
 }
 
-// call sends a unary call through the pipeline. Its error is the channel's, or that of the layer that decided, which has
-// a status, too.
+// call sends a unary call through the pipeline. Its error is the channel's, or that of the layer that decided, which
+// has a status, too.
 func (c *Client) call(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
 	opts []grpc.CallOption, owned bool) error {
 	if c.unary == nil {

@@ -75,7 +75,8 @@ func (c *Client) pipeline(name string, layers []resilience.Layer) (*resilience.P
 	})
 }
 
-// DialOptions returns the options with which a channel sends everything through the client and does not retry by itself:
+// DialOptions returns the options with which a channel sends everything through the client and does not retry by
+// itself:
 //
 //	conn, err := grpc.NewClient(target, append(client.DialOptions(), grpc.WithTransportCredentials(creds))...)
 //

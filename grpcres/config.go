@@ -15,8 +15,8 @@ import (
 type Config struct {
 	// Name tells the client's pipeline apart in telemetry, where it becomes a label. It is required.
 	Name string
-	// Layers of the pipeline of unary calls, the outermost first. None: they are sent once. A layer that looks at results
-	// is a resilience.TypedLayer[any], whose values are replies: pointers to messages.
+	// Layers of the pipeline of unary calls, the outermost first. None: they are sent once. A layer that looks at
+	// results is a resilience.TypedLayer[any], whose values are replies: pointers to messages.
 	Layers []resilience.Layer
 	// StreamLayers are the layers of streams, in a pipeline of their own, whose name is Name with ".streams". A Timeout
 	// inside of a Retry covers an attempt until the first message; one outside goes on until the stream has ended, as a
@@ -26,9 +26,9 @@ type Config struct {
 	// RetryIf is the default of resilience.Retry.If: which failures are retried, if the call may be repeated. Nil means
 	// resilience.IsTransient: UNAVAILABLE, RESOURCE_EXHAUSTED where the server says when to come back, and timeouts.
 	RetryIf func(error) bool
-	// FailureIf is the default of resilience.BreakerConfig.FailureIf: which failures count against the server. Nil means
-	// UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, and what resilience.IsTransient says: the other codes tell of
-	// the request, or nobody knows of what.
+	// FailureIf is the default of resilience.BreakerConfig.FailureIf: which failures count against the server. Nil
+	// means UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, and what resilience.IsTransient says: the other codes
+	// tell of the request, or nobody knows of what.
 	FailureIf func(error) bool
 	// Idempotent tells by its full name ("/package.Service/Method") which method may be executed more than once. It is
 	// called concurrently, after a failure. Nil means IsIdempotent. See also Methods.

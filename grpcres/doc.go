@@ -8,18 +8,18 @@
 //
 // By default what surely reached nobody: UNAVAILABLE alone does not prove that, so the channel is asked whether it had
 // handed the call to a connection (resilience.IsNotProcessed knows of it inside the pipeline). What a server may have
-// executed is sent again only if its method is declared idempotent: by the option idempotency_level in its protobuf file
-// (see [IsIdempotent]), or in the client's configuration (see [Methods]). Then UNAVAILABLE is retried, a Timeout of an
-// attempt, and RESOURCE_EXHAUSTED if the server says when to come back. Where a Retry would have gone on, RetryStopped
-// tells why it did not: not_retryable, or not_replayable for a stream.
+// executed is sent again only if its method is declared idempotent: by the option idempotency_level in its protobuf
+// file (see [IsIdempotent]), or in the client's configuration (see [Methods]). Then UNAVAILABLE is retried, a Timeout
+// of an attempt, and RESOURCE_EXHAUSTED if the server says when to come back. Where a Retry would have gone on,
+// RetryStopped tells why it did not: not_retryable, or not_replayable for a stream.
 //
 // A server's word counts: the trailer grpc-retry-pushback-ms and the detail google.rpc.RetryInfo are hints, which raise
 // the delay up to Retry.MaxDelay; a pushback that is negative or no number ends the retry, as gRFC A6 has it.
 //
-// A channel has habits of its own. Its retry policy is switched off by [Client.DialOptions]; where only the interceptors
-// are used ([Client.Unary], [Client.Stream]) a ConfigWarning, nested_retry, tells of a policy in the service config, as
-// far as it can be seen (of xDS it cannot). What a connection did not take, or a server did surely not process, gRPC
-// sends again "transparently": no layer sees that, and no attempt counts it.
+// A channel has habits of its own. Its retry policy is switched off by [Client.DialOptions]; where only the
+// interceptors are used ([Client.Unary], [Client.Stream]) a ConfigWarning, nested_retry, tells of a policy in the
+// service config, as far as it can be seen (of xDS it cannot). What a connection did not take, or a server did surely
+// not process, gRPC sends again "transparently": no layer sees that, and no attempt counts it.
 //
 // # Streams
 //
@@ -35,8 +35,8 @@
 // UNAVAILABLE for an open breaker, RESOURCE_EXHAUSTED for a limiter, DEADLINE_EXCEEDED for a timeout; errors.Is and
 // errors.As find it.
 //
-// The number of attempts before travels as grpc-previous-rpc-attempts (on a server: [PreviousAttempts]), the priority as
-// [PriorityKey]; the deadline travels by itself.
+// The number of attempts before travels as grpc-previous-rpc-attempts (on a server: [PreviousAttempts]), the priority
+// as [PriorityKey]; the deadline travels by itself.
 //
 // # Servers
 //

@@ -16,8 +16,8 @@ import (
 // UNAVAILABLE alone does not prove anything. But a channel fills in grpc.Peer for every call that got as far as having
 // its headers handed to a connection, and then, or where it ended before that, calls grpc.OnFinish: who was finished
 // without a peer has sent nothing. What gRPC sends again by itself ("transparent retries") the server did surely not
-// process. The channel's own retries would spoil it, since their last attempt decides: where there may be any nothing is
-// proved.
+// process. The channel's own retries would spoil it, since their last attempt decides: where there may be any nothing
+// is proved.
 type evidence struct {
 	peer     peer.Peer
 	trailer  metadata.MD

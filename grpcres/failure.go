@@ -91,8 +91,8 @@ func milliseconds(s string) (time.Duration, bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// ownEnd returns the context's own error instead of the status that a channel makes of it, so that the layer whose limit
-// has passed is the one to name it.
+// ownEnd returns the context's own error instead of the status that a channel makes of it, so that the layer whose
+// limit has passed is the one to name it.
 func ownEnd(ctx context.Context, err error) error {
 	switch status.Code(err) {
 	case codes.Canceled, codes.DeadlineExceeded:

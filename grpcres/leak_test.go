@@ -14,8 +14,8 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// GRPC-01, GRPC-02, PIPE-20: 500 calls and streams, of which many fail, are given up or break, leave no goroutine and no
-// permit.
+// GRPC-01, GRPC-02, PIPE-20: 500 calls and streams, of which many fail, are given up or break, leave no goroutine and
+// no permit.
 func TestFiveHundredCallsLeaveNothing(t *testing.T) {
 	places := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "places", MaxConcurrent: 1000, Bus: events.NewBus()})
 	s := serve(t, script{

@@ -31,8 +31,8 @@ func (o *outbox) init(limit int, forgot *atomic.Bool) {
 	o.opened, o.committed = make(chan struct{}), make(chan struct{})
 }
 
-// adopt makes an attempt's stream the one that the caller sends on, after it was sent what there is. io.EOF, which means
-// that the stream has failed, is no error here: receiving tells why.
+// adopt makes an attempt's stream the one that the caller sends on, after it was sent what there is. io.EOF, which
+// means that the stream has failed, is no error here: receiving tells why.
 func (o *outbox) adopt(cs grpc.ClientStream) error {
 	o.sending.Lock()
 	defer o.sending.Unlock()

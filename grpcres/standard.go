@@ -57,8 +57,8 @@ func Standard(name string) Config {
 	}
 }
 
-// breakerToBe is a breaker that is made for each client, on its bus. A pipeline that is not made by this package refuses
-// it, as it knows no such layer.
+// breakerToBe is a breaker that is made for each client, on its bus. A pipeline that is not made by this package
+// refuses it, as it knows no such layer.
 type breakerToBe struct{ name string }
 
 // LayerInfo implements resilience.Layer.

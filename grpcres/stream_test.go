@@ -1,10 +1,8 @@
 package grpcres_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -259,44 +257,5 @@ func TestHeaderIsThatOfTheOnlyAttempt(t *testing.T) {
 	s.served(t, 1)
 	if len(heard.scheduled) != 0 {
 		t.Error("it was retried")
-	}
-}
-
-// GRPC-02: an interceptor further in that panics or ends its goroutine leaves nothing behind.
-func TestStreamerThatDoesNotReturn(t *testing.T) {
-	for name, bad := range map[string]func(){"panics": func() { panic("ouch") }, "exits": runtime.Goexit} {
-		places := bulkhead()
-		c, _ := client(t, streaming(idempotent, places, thrice))
-		desc, broken := downDesc, true
-		s := serve(t, script{stream: downStream()})
-		cc := connect(t, s, append(c.DialOptions(), grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc,
-			cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			if broken {
-				bad()
-			}
-			return next(ctx, d, cc, method, opts...)
-		}))...)
-		func() {
-			defer func() {
-				v := recover()
-				if p, ok := v.(*resilience.PanicError); name == "panics" && (!ok || p.Value != "ouch") {
-					t.Errorf("it panicked with %v", v)
-				}
-			}()
-			if _, err := cc.NewStream(t.Context(), desc, downMethod); err == nil {
-				t.Errorf("%s: no error", name)
-			}
-		}()
-		if used(places) != 0 {
-			t.Errorf("%s: a place is held", name)
-		}
-		broken = false
-		st, err := down(t.Context(), cc, "m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := all(st); err != nil || len(got) != 3 {
-			t.Errorf("%s: the next stream gives %v, %v", name, got, err)
-		}
 	}
 }

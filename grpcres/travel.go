@@ -9,11 +9,12 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// PriorityKey is the metadata by which the priority of a call travels: the name of a resilience.Priority. A client sends
-// it for each priority but the normal one.
+// PriorityKey is the metadata by which the priority of a call travels: the name of a resilience.Priority. A client
+// sends it for each priority but the normal one.
 const PriorityKey = "telltale-priority"
 
-// travelling returns the metadata that an attempt has to have, as pairs: nil for the first of a call of normal priority.
+// travelling returns the metadata that an attempt has to have, as pairs: nil for the first of a call of normal
+// priority.
 func travelling(ctx context.Context) (pairs []string) {
 	if n := resilience.AttemptNumber(ctx); n > 1 {
 		pairs = append(pairs, attemptsKey, strconv.Itoa(n-1))

@@ -219,6 +219,7 @@ func TestAttemptsAreNumberedForTheServer(t *testing.T) {
 func hang(ctx context.Context, n int, in string) (string, error) {
 	if n == 1 {
 		<-ctx.Done()
+		return "", status.FromContextError(ctx.Err()).Err()
 	}
 	return in, nil
 }
