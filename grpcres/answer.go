@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -39,6 +40,7 @@ func (s *Server) answer(err error, push func(pushback)) error {
 	)
 	switch {
 	case errors.As(err, &panicked):
+		grpclog.Errorf("grpcres: panic in a handler: %v\n%s", panicked.Value, panicked.Stack) // where nobody listens it must not vanish
 		return status.Error(codes.Internal, "the handler panicked")
 	case errors.As(err, &open):
 		return s.turnAway(codes.Unavailable, "circuit breaker is open", open.RetryAfter(), push)

@@ -17,7 +17,7 @@ import (
 // and as the trailer grpc-retry-pushback-ms, which gRPC's own retries heed: RESOURCE_EXHAUSTED if the caller's rate is
 // too high, UNAVAILABLE otherwise, which another server may do better. A handler that panics is answered with INTERNAL,
 // without saying what it panicked with; the panic is published as the error of the attempt and of the execution, a
-// *resilience.PanicError.
+// *resilience.PanicError, and goes to gRPC's own log.
 //
 // The client's deadline is the context's, as ever: a call that comes too late is not handled.
 type Server struct {

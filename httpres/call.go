@@ -13,16 +13,18 @@ import (
 	"github.com/telltale-go/telltale/resilience"
 )
 
-// call is one request on its way through a pipeline. Its attempts may run beside each other, and go on when it is over.
+// call is one request on its way through a pipeline. Its attempts may run beside each other, and go on when it is over. It
+// is the context that the pipeline gets, in which callKey finds it.
 type call struct {
+	context.Context
+
 	transport  *Transport
 	pipeline   *resilience.Pipeline[*http.Response]
 	req        *http.Request // the caller's; not touched when the call is over
 	host       string        // where req goes, as hostOf has it
 	body       requestBody
 	idempotent bool
-	repeats    bool         // a layer may send the request more than once
-	ended      func() error // Err of the context that the pipeline got
+	repeats    bool // a layer may send the request more than once
 
 	mu       sync.Mutex // guards what follows; never held while a function of the user's runs
 	over     bool       // RoundTrip has returned
@@ -33,6 +35,14 @@ type call struct {
 
 // callKey finds the call in the contexts of its pipeline.
 type callKey struct{}
+
+// Value finds the call itself.
+func (c *call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
 
 // callOf returns the request that a context is of, nil if it is of none.
 func callOf(ctx context.Context) *call {
@@ -57,7 +67,7 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 		c.note(err)
 		return nil, &stop.Error{Err: err, Reason: events.ReasonNotReplayable}
 	}
-	traced, waiting := watchConnection(ctx)
+	traced, connection := watchConnection(ctx)
 	sent := c.clone(traced, body)
 	if sent == nil {
 		if body != nil {
@@ -70,7 +80,7 @@ func (c *call) attempt(ctx context.Context) (*http.Response, error) {
 		err = errNoAnswer
 	}
 	if err != nil {
-		if ctx.Err() == nil && isLost(err, waiting.Load()) {
+		if ctx.Err() == nil && isLost(err, connection.waiting.Load()) {
 			err = &lostError{err}
 		}
 		return nil, c.failed(ctx, err)
@@ -180,7 +190,7 @@ func (c *call) failed(ctx context.Context, err error) error {
 	if cause := c.body.failure(); cause != nil {
 		err = &bodyError{cause}
 	}
-	if c.ended() != nil {
+	if c.Err() != nil {
 		c.note(err)
 		return err // nobody asks for more
 	}

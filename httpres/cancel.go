@@ -16,7 +16,11 @@ func withCancel(req *http.Request) (ctx context.Context, stop func()) {
 	if end == nil {
 		return req.Context(), nil
 	}
-	ctx, cancel := context.WithCancelCause(req.Context())
+	return watched(req.Context(), end)
+}
+
+func watched(outside context.Context, end <-chan struct{}) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(outside)
 	go func() {
 		select {
 		case <-end:

@@ -1,4 +1,5 @@
-// Package httpres sends HTTP requests through a pipeline of package resilience. Its [Transport] is an http.RoundTripper:
+// Package httpres sends HTTP requests through a pipeline of package resilience, and has servers take in as many as they can
+// serve. Its [Transport] is an http.RoundTripper:
 //
 //	client := &http.Client{Transport: httpres.MustTransport(nil, httpres.Config{
 //		Name: "payments",
@@ -9,6 +10,8 @@
 //			resilience.Timeout{After: time.Second}, // until an attempt's headers
 //		},
 //	})}
+//
+// [Standard] is a preset for calling a service; [WithPipeline] takes another pipeline for one request.
 //
 // # What is sent again
 //
@@ -32,6 +35,31 @@
 // A Timeout inside a Retry covers the attempt up to the response's headers. One outside of every Retry goes on until the
 // response's body is closed or read to its end, and so do the permits of bulkheads; reading past the limit fails with a
 // *resilience.TimeoutError. A breaker learns the outcome at the headers. As ever, a body has to be closed.
+//
+// # Hosts
+//
+// One transport may serve many servers. A breaker among its layers is then one for all of them; [NewBreakerPerHost], and
+// any resilience.Keyed with [Host] as its Key, has one for each, in a table that is bounded.
+//
+// # Hedges
+//
+// A resilience.Hedge sends beside each other what may be sent again. A request with a body needs Request.GetBody for that,
+// which is then called concurrently, as are the functions of an httptrace.ClientTrace; one whose body can be read once, or
+// that has a Trailer, is sent again only when nothing is under way. The runs that lost may read their bodies for a moment
+// after the call: WaitLosers, if the memory of a body is used anew. [Route] sends them to other servers.
+//
+// # An http.Client's own limits
+//
+// Client.Timeout is a limit around the whole pipeline. It comes as the deadline of the request's context, so it cannot be told
+// from one of the caller's and nobody is warned of it: where it is shorter than the pipeline's own limits, they never end
+// anything, and what it ends is a cancellation by the caller, in telemetry, too. Leave it zero, and let a Timeout limit the
+// whole. Redirects pass the pipeline one by one.
+//
+// A Transport that is the base of another multiplies the attempts of both; ConfigWarning nested_retry tells of it.
+//
+// # Servers
+//
+// A [Middleware] has a server turn away what it cannot serve in time. What a client waits for, Config.TimeoutHeader tells it.
 //
 // An attempt's number is found with resilience.AttemptNumber in the context of the request that the base gets.
 package httpres

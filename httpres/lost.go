@@ -16,14 +16,21 @@ func (e *lostError) Error() string   { return e.err.Error() }
 func (e *lostError) Unwrap() error   { return e.err }
 func (e *lostError) Transient() bool { return true }
 
+// connection is what an attempt knows of its connection.
+type connection struct {
+	trace   httptrace.ClientTrace
+	waiting atomic.Bool // for an answer
+}
+
+func (c *connection) got(httptrace.GotConnInfo) { c.waiting.Store(true) }
+func (c *connection) answered()                 { c.waiting.Store(false) }
+
 // watchConnection has net/http tell whether it waits for an answer on a connection it got. What the caller wants to be
 // told by httptrace it is still told.
-func watchConnection(ctx context.Context) (context.Context, *atomic.Bool) {
-	waiting := new(atomic.Bool)
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:              func(httptrace.GotConnInfo) { waiting.Store(true) },
-		GotFirstResponseByte: func() { waiting.Store(false) },
-	}), waiting
+func watchConnection(ctx context.Context) (context.Context, *connection) {
+	c := new(connection)
+	c.trace.GotConn, c.trace.GotFirstResponseByte = c.got, c.answered
+	return httptrace.WithClientTrace(ctx, &c.trace), c
 }
 
 // isLost tells whether an error means that the connection was lost: an end of file where an answer was due, or whatever

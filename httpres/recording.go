@@ -26,6 +26,7 @@ type recording struct {
 	read    int64  // bytes read of src
 	err     error  // how src ended
 	users   int    // the call, and the attempts' bodies that are not closed; the last one closes src
+	closed  bool   // src is: an attempt that nobody waits for may come later still
 	current *replay
 	length  int64 // the request's ContentLength
 }
@@ -88,7 +89,8 @@ func (r *recording) done(answered bool) {
 func (r *recording) leave() error {
 	r.mu.Lock()
 	r.users--
-	last := r.users == 0
+	last := r.users == 0 && !r.closed
+	r.closed = r.closed || last
 	r.mu.Unlock()
 	if last {
 		return r.src.Close()

@@ -52,3 +52,23 @@ func TestWhatIsRemembered(t *testing.T) {
 		})
 	}
 }
+
+// HTTP-01: an attempt that comes when the call is over does not close the source once more.
+func TestRecordingIsClosedOnce(t *testing.T) {
+	src := &closes{}
+	r := newRecording(&http.Request{Body: src})
+	r.done(false)
+	late, err := r.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late.Close()
+	if src.n != 1 {
+		t.Errorf("closed %d times", src.n)
+	}
+}
+
+type closes struct{ n int }
+
+func (*closes) Read([]byte) (int, error) { return 0, io.EOF }
+func (c *closes) Close() error           { c.n++; return nil }

@@ -22,13 +22,17 @@ type requestBody interface {
 
 func bodyOf(req *http.Request) requestBody {
 	switch {
-	case req.Body == nil || req.Body == http.NoBody:
-		return noBody{req.Body}
+	case req.Body == nil:
+		return bodyless
+	case req.Body == http.NoBody:
+		return emptyBody
 	case req.GetBody != nil:
 		return &gotBody{body: req.Body, get: req.GetBody}
 	}
 	return newRecording(req)
 }
+
+var bodyless, emptyBody requestBody = noBody{nil}, noBody{http.NoBody}
 
 // bodyError tells that the caller's body could not be read: the server is not to blame, and there is nothing to send again.
 type bodyError struct{ err error }

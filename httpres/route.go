@@ -22,21 +22,31 @@ import (
 type Route struct {
 	// Name tells the layer apart in telemetry; empty means "route".
 	Name string
-	// To returns the server that an attempt goes to, of which the scheme and the host count: the 1-based number is that of
-	// the attempt that the Retry or Hedge outside starts. Nil means the request's own. It is required, and called
-	// concurrently, with the context of the call.
-	To func(ctx context.Context, attempt int) *url.URL
+	// To returns the servers that an attempt may go to, the best first, of which the scheme and the host count. Where a layer
+	// inside refuses for one, such as its open breaker, the attempt goes to the next. The 1-based number is that of the attempt
+	// that the Retry or Hedge outside starts. None means the request's own. To is required, and called concurrently,
+	// with the context of the call; what it returns must not change.
+	To func(ctx context.Context, attempt int) []*url.URL
 }
 
 // Endpoints returns a Route.To that takes the servers in turn: the n-th attempt of each request goes to the n-th, and after
-// the last comes the first.
-func Endpoints(servers ...*url.URL) func(ctx context.Context, attempt int) *url.URL {
-	servers = append([]*url.URL(nil), servers...)
-	return func(_ context.Context, attempt int) *url.URL {
-		if len(servers) == 0 {
+// the last comes the first. Nil ones do not count.
+func Endpoints(servers ...*url.URL) func(ctx context.Context, attempt int) []*url.URL {
+	var twice []*url.URL
+	for range 2 {
+		for _, u := range servers {
+			if u != nil {
+				twice = append(twice, u)
+			}
+		}
+	}
+	n := len(twice) / 2
+	return func(_ context.Context, attempt int) []*url.URL {
+		if n == 0 {
 			return nil
 		}
-		return servers[(max(attempt, 1)-1)%len(servers)]
+		first := (max(attempt, 1) - 1) % n
+		return twice[first : first+n]
 	}
 }
 
@@ -64,13 +74,28 @@ func (r Route) LayerInfo() resilience.LayerInfo {
 // Wrap implements resilience.TypedLayer.
 func (r Route) Wrap(next resilience.Next[*http.Response]) resilience.Next[*http.Response] {
 	return func(ctx context.Context, call resilience.Call, op resilience.Operation[*http.Response]) (*http.Response, error) {
-		if c := callOf(ctx); c != nil {
-			if to := r.To(ctx, call.Attempt()); to != nil {
-				ctx = context.WithValue(ctx, targetKey{}, &target{c, to})
+		c := callOf(ctx)
+		if c == nil {
+			return next(ctx, call, op)
+		}
+		servers := r.To(ctx, call.Attempt())
+		for i, to := range servers {
+			resp, err := next(context.WithValue(ctx, targetKey{}, &target{c, to}), call, op)
+			if i == len(servers)-1 || !isRefusal(err) {
+				return resp, err
 			}
 		}
 		return next(ctx, call, op)
 	}
+}
+
+// isRefusal tells whether a layer inside let nothing through.
+func isRefusal(err error) bool {
+	switch err.(type) {
+	case *resilience.BreakerOpenError, *resilience.LimitedError:
+		return true
+	}
+	return false
 }
 
 // target is where an attempt goes, instead of where its request says.
@@ -82,7 +107,7 @@ type target struct {
 type targetKey struct{}
 
 func targetOf(ctx context.Context, c *call) *url.URL {
-	if t, ok := ctx.Value(targetKey{}).(*target); ok && t.call == c {
+	if t, ok := ctx.Value(targetKey{}).(*target); ok && t.call == c && t.url != nil {
 		return t.url
 	}
 	return nil

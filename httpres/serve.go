@@ -69,6 +69,9 @@ func (s *served) serve(ctx context.Context) (status int, err error) {
 		}
 	}()
 	s.next.ServeHTTP(s.as, s.req.WithContext(ctx))
+	if s.writer.status == 0 && !s.writer.hijacked && ctx.Err() != nil {
+		return 0, ctx.Err() // it gave up
+	}
 	return s.writer.answered(), nil
 }
 

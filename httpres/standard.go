@@ -51,8 +51,8 @@ func Standard(name string) Config {
 
 // StandardHedging is [Standard] with a hedge in the place of the retry: when there is no answer after a second, or a failure
 // before, the request is sent once more. It is for requests that the server can bear twice. With endpoints, of
-// which the scheme and the host count, the first attempt goes to the first, the hedge to the next; without, both go where
-// the request says.
+// which the scheme and the host count, the first attempt goes to the first, the hedge to the next, and both past one whose
+// breaker is open (see [Route]); without, both go where the request says.
 func StandardHedging(name string, endpoints ...*url.URL) Config {
 	layers := []resilience.Layer{
 		standardBulkhead(name),

@@ -69,14 +69,14 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		r.keep(t.cfg.MaxBodyBuffer)
 	}
 	ctx, stop := withCancel(req)
-	c.ended = ctx.Err
+	c.Context = ctx
 	defer func() {
 		c.finish()
 		if stop != nil && resp == nil {
 			stop()
 		}
 	}()
-	resp, err = c.pipeline.Do(context.WithValue(ctx, callKey{}, c), c.attempt)
+	resp, err = c.pipeline.Do(c, c.attempt)
 	if err != nil {
 		return nil, withoutMarks(err)
 	}

@@ -5,5 +5,5 @@
 // hold_test.go. Composing: the files named after what the call needs, such as hot_read_test.go and outbox_test.go;
 // full_stack_test.go has all layers in their usual order. Extending: gate_test.go, own_gate_kit_test.go,
 // typed_layer_test.go, around_test.go. By key: tenant_test.go. Drills: drill_test.go.
-// Watching: listen_test.go, adapters_test.go, virtual_time_test.go. Over HTTP: http_test.go.
+// Watching: listen_test.go, adapters_test.go, virtual_time_test.go. Over HTTP: http_test.go, shedding_server_test.go.
 package stories
