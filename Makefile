@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres e2e dashboards/gen benchmarks examples
+MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.

@@ -17,8 +17,8 @@ import (
 func IsTransient(err error) bool { return KindOf(err).Transient() }
 
 // IsNotProcessed tells whether a failed call surely was not executed by the peer, so that even one that is not
-// idempotent may be repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, and refusals of
-// our own. An error that joins several was not processed if none of them was.
+// idempotent may be repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, refusals of
+// our own, and errors that say so themselves (NotProcessed() bool). An error that joins several was not processed if none of them was.
 func IsNotProcessed(err error) bool {
 	switch e := err.(type) {
 	case nil, *PanicError:
@@ -36,6 +36,8 @@ func IsNotProcessed(err error) bool {
 		return true
 	}
 	switch e := err.(type) {
+	case interface{ NotProcessed() bool }:
+		return e.NotProcessed()
 	case interface{ Unwrap() error }:
 		return IsNotProcessed(e.Unwrap())
 	case interface{ Unwrap() []error }:

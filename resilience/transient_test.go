@@ -64,6 +64,12 @@ func (e streamError) As(target any) bool {
 	return true
 }
 
+// unprocessed says itself whether it was processed.
+type unprocessed bool
+
+func (u unprocessed) Error() string      { return "unprocessed" }
+func (u unprocessed) NotProcessed() bool { return bool(u) }
+
 const refusedStream, internalError streamCode = 7, 2 // RFC 9113, section 7
 
 // PIPE-11, RET-04
@@ -101,6 +107,9 @@ func TestTransientAndNotProcessedFailures(t *testing.T) {
 		{grpcError{}, false, false},
 		{opinion(true), true, false},
 		{opinion(false), false, false},
+		{unprocessed(true), false, true},
+		{unprocessed(false), false, false},
+		{&resilience.TimeoutError{Err: unprocessed(true)}, true, true},
 		{&resilience.BreakerOpenError{}, true, true},
 		{&resilience.LimitedError{}, true, true},
 		{&resilience.TimeoutError{}, true, false},

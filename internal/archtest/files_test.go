@@ -47,7 +47,7 @@ func TestEveryPackageHasADoc(t *testing.T) {
 }
 
 // published are the packages whose exported names are read by users.
-var published = []string{"events", "resilience", "httpres", "dashboards/console", "otelres", "otelres/resend", "promres", "slogres"}
+var published = []string{"events", "resilience", "resilience/resiliencetest", "httpres", "dashboards", "dashboards/console", "otelres", "otelres/resend", "promres", "slogres", "grpcres"}
 
 func TestExportedNamesHaveADoc(t *testing.T) {
 	for _, folder := range published {

@@ -40,6 +40,8 @@ var rules = []rule{
 	{"otelres/resend", []string{module + "/resilience", "go.opentelemetry.io/otel"}, []string{"go.opentelemetry.io/otel/exporters"},
 		"a span processor is of OpenTelemetry's SDK; that is why it is offered apart"},
 	{"promres", []string{module + "/events", "github.com/prometheus/"}, nil, "an adapter imports what its name says"},
+	{"grpcres", []string{module + "/events", module + "/resilience", module + "/httpres", module + "/internal/", "google.golang.org/grpc",
+		"google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"}, []string{"log"}, "an adapter imports what its name says"},
 	{"slogres", []string{module + "/events", "github.com/samber/slog-multi"}, nil, "an adapter imports what its name says"},
 }
 
