@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres e2e dashboards/gen examples
+MODULES := . otelres promres slogres e2e dashboards/gen benchmarks examples
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.
@@ -77,6 +77,10 @@ fuzz: ## each fuzz target for FUZZTIME
 .PHONY: bench
 bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 	@$(call each,go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...)
+
+.PHONY: bench-peers
+bench-peers: ## the same work done by us and by our peers, side by side; writes docs/benchmarks.md
+	@cd benchmarks && go run . -o ../docs/benchmarks.md && echo "see docs/benchmarks.md"
 
 .PHONY: golden
 golden: ## writes the golden files and the tables of docs/ anew; read the diff

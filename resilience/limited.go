@@ -21,6 +21,7 @@ type limitedContext struct {
 	began   int64 // when the limit began, as now() tells
 	over    atomic.Bool
 	real    atomic.Pointer[realContext]
+	room    realContext // where real points to; written under mu, before real is
 	mu      sync.Mutex // held while real is made
 }
 
@@ -106,7 +107,7 @@ func (c *limitedContext) made() *realContext {
 	if real != nil {
 		return real
 	}
-	real = new(realContext)
+	real = &c.room
 	if c.over.Load() {
 		real.Context, real.stop = context.WithCancel(c.remains())
 		real.stop() // before anybody can see it: a second one who asks must not find it alive

@@ -45,6 +45,10 @@ var healthy = series{
 	"resilience_circuit_breaker_transitions_total{<layer>=db,<state>=half_open,<reason>=cooldown}": is(0),
 	"resilience_circuit_breaker_transitions_total{<layer>=db,<state>=closed,<reason>=probes_ok}":   is(0),
 	"resilience_limiter_usage{<layer>=pool}":                                                       is(10),
+	"resilience_executions_total{<pipeline>=orders,<outcome>=fallback}":                            grows(0.2, 0),
+	"resilience_retry_budget_available{<layer>=retries}":                                           is(50),
+	"resilience_bus_dropped_events_total{<subscriber>=example.com/log}":                            is(0),
+	"resilience_bus_handler_panics_total{<subscriber>=example.com/log}":                            is(0),
 	"resilience_limiter_limit{<layer>=pool}":                                                       is(50),
 }
 
@@ -105,6 +109,26 @@ var scenarios = []struct {
 	}},
 	{alert: "ResilienceRetryStorm", within: 7 * time.Minute, with: series{
 		"resilience_attempts_total{<pipeline>=orders,<kind>=retry,<outcome>=failure}": grows(40, begins),
+	}},
+	{alert: "ResilienceRetryBudgetDrained", within: 7 * time.Minute, with: series{
+		"resilience_retry_budget_available{<layer>=retries}": after(50, 0),
+	}},
+	{alert: "", with: series{ // drained for a moment
+		"resilience_retry_budget_available{<layer>=retries}": func(t time.Duration) float64 {
+			if t >= begins && t < begins+2*time.Minute {
+				return 0
+			}
+			return 50
+		},
+	}},
+	{alert: "ResilienceOnlyFallback", within: 12 * time.Minute, with: series{
+		"resilience_executions_total{<pipeline>=orders,<outcome>=fallback}": grows(40, begins),
+	}},
+	{alert: "ResilienceEventsLost", within: 2 * time.Minute, with: series{
+		"resilience_bus_dropped_events_total{<subscriber>=example.com/log}": after(0, 7),
+	}},
+	{alert: "ResilienceEventsLost", within: 2 * time.Minute, with: series{
+		"resilience_bus_handler_panics_total{<subscriber>=example.com/log}": after(0, 1),
 	}},
 	{alert: "ResilienceCallsRejected", within: 8 * time.Minute, with: series{
 		"resilience_executions_total{<pipeline>=orders,<outcome>=rejected}": grows(10, begins),

@@ -43,6 +43,7 @@ var shorthandLegend = strings.NewReplacer(
 	"<wait>", "{{resilience_wait_kind}}",
 	"<state>", "{{resilience_circuit_breaker_state}}",
 	"<role>", "{{resilience_singleflight_role}}",
+	"<subscriber>", "{{resilience_bus_subscriber}}",
 )
 
 // tag finds our dashboards, for the menu that leads from one to the other.

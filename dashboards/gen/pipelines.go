@@ -47,6 +47,21 @@ var pipelines = board{
 				Doc:     "What attempts fail of: the class of the error, such as timeout, connection_refused or 503.",
 				Queries: []query{{`sum by (error_type) (rate(resilience_attempt_failures_total{@p}[$__rate_interval]))`, "{{error_type}}"}}},
 		}},
+		{"Beside the plain call", []panel{
+			{Kind: lines, Title: "Hedges", Span: 8, Height: 8, Unit: "reqps", Runbook: "latency",
+				Doc: "Hedges a second: started beside a slow run, won (their answer was the first), and denied by a budget. Many started and few won: the delay is too short, or all runs are slow.",
+				Queries: []query{
+					{`sum by (<pipeline>) (rate(resilience_attempts_total{@p,<kind>="hedge"}[$__rate_interval]))`, "<pipeline> started"},
+					{`sum by (<pipeline>) (rate(resilience_hedge_wins_total{@p}[$__rate_interval]))`, "<pipeline> won"},
+					{`sum by (<pipeline>) (rate(resilience_hedge_denials_total{@p}[$__rate_interval]))`, "<pipeline> denied"},
+				}},
+			{Kind: stacked, Title: "Singleflight", Span: 8, Height: 8, Unit: "reqps", Runbook: "traffic",
+				Doc:     "Calls with a key: leaders run the operation, followers share a leader's answer and cost the dependency nothing.",
+				Queries: []query{{`sum by (<role>) (rate(resilience_singleflight_calls_total{@p}[$__rate_interval]))`, "<role>"}}},
+			{Kind: stacked, Title: "Fallbacks", Span: 8, Height: 8, Unit: "reqps", Runbook: "fallbacks",
+				Doc:     "Calls that a fallback answered (fallback), or could not (failure).",
+				Queries: []query{{`sum by (<outcome>) (rate(resilience_fallbacks_total{@p}[$__rate_interval]))`, "<outcome>"}}},
+		}},
 		{"Layers", []panel{
 			{Kind: stacked, Title: "Rejections by layer", Span: 8, Height: 8, Unit: "reqps", Runbook: "rejections",
 				Doc:     "Which layer refuses calls, and why.",

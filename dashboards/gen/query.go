@@ -21,6 +21,8 @@ var shorthand = strings.NewReplacer(
 	"<kind>", "resilience_attempt_kind",
 	"<reason>", "resilience_reason",
 	"<wait>", "resilience_wait_kind",
+	"<role>", "resilience_singleflight_role",
+	"<subscriber>", "resilience_bus_subscriber",
 	"<state>", "resilience_circuit_breaker_state",
 )
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,11 +87,49 @@ func (s *service) run() {
 
 	_, _ = s.pipeline("hanging", resilience.Timeout{After: time.Millisecond}).Do(ctx, s.query(untilDone))
 
+	hedged := s.pipeline("hedged", resilience.Hedge{Delay: time.Millisecond})
+	_, _ = hedged.Do(ctx, s.query(func(ctx context.Context) (string, error) {
+		if resilience.AttemptNumber(ctx) == 1 {
+			return untilDone(ctx)
+		}
+		return "ok", nil
+	}))
+	_ = hedged.Close(ctx) // it waits for the run that lost
+
+	s.join(s.pipeline("joined", resilience.MustSingleflight(resilience.SingleflightConfig{})))
+
+	_, _ = s.pipeline("substituted", resilience.FallbackValue("substitute")).Do(ctx, s.query(func(context.Context) (string, error) {
+		return "", refusedByPeer{}
+	}))
+
 	leaving, leave := context.WithCancel(ctx)
 	_, _ = s.pipeline("left").Do(leaving, s.query(func(ctx context.Context) (string, error) {
 		leave()
 		return untilDone(ctx)
 	}))
+}
+
+// join makes two calls of one key: the second comes while the first runs.
+func (s *service) join(p *resilience.Pipeline[string]) {
+	leads, follows := make(chan struct{}), make(chan struct{})
+	defer s.bus.FlightJoined.Subscribe(func(_ context.Context, e events.FlightJoined) {
+		if e.Role == events.FlightFollower {
+			close(follows)
+		}
+	})()
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, _ = p.DoKey(context.Background(), "key", s.query(func(context.Context) (string, error) {
+			close(leads)
+			<-follows
+			return "ok", nil
+		}))
+	})
+	<-leads
+	both.Go(func() {
+		_, _ = p.DoKey(context.Background(), "key", func(context.Context) (string, error) { return "never runs", nil })
+	})
+	both.Wait()
 }
 
 func untilDone(ctx context.Context) (string, error) {
@@ -122,6 +161,19 @@ hanging ERROR [attempts=1 error=timeout layer=timeout outcome=timeout]
   * resilience.timeout.fired [layer=timeout]
   hanging attempt ERROR [error=timeout kind=initial number=1 outcome=timeout]
     SELECT
+hedged [attempts=2 outcome=success]
+  hedged attempt [kind=initial number=1 outcome=canceled]
+    SELECT
+  hedged attempt [kind=hedge number=2 outcome=success]
+    SELECT
+joined [attempts=1 outcome=success]
+  joined attempt [kind=initial number=1 outcome=success]
+    SELECT
+joined [attempts=0 outcome=success] -> joined
+substituted [attempts=1 layer=fallback outcome=fallback]
+  * resilience.fallback.used [error=come_back_later layer=fallback outcome=fallback]
+  substituted attempt ERROR [error=come_back_later kind=initial number=1 outcome=failure]
+    SELECT
 left [attempts=1 outcome=canceled]
   left attempt [kind=initial number=1 outcome=canceled]
     SELECT
@@ -129,11 +181,14 @@ left [attempts=1 outcome=canceled]
 
 // wantMetrics are the sums of counters that are not 0, by the attributes named.
 var wantMetrics = map[string]map[string]float64{
-	"resilience.executions by resilience.outcome":    {"success": 1, "rejected": 2, "timeout": 1, "canceled": 1},
-	"resilience.attempts by resilience.attempt.kind": {"initial": 4, "retry": 3},
-	"resilience.rejections by resilience.reason":     {"open": 2},
-	"resilience.attempt.failures by error.type":      {"come_back_later": 4, "timeout": 1},
-	"resilience.timeouts by resilience.layer.name":   {"timeout": 1},
+	"resilience.executions by resilience.outcome":                   {"success": 4, "fallback": 1, "rejected": 2, "timeout": 1, "canceled": 1},
+	"resilience.attempts by resilience.attempt.kind":                {"initial": 7, "retry": 3, "hedge": 1},
+	"resilience.rejections by resilience.reason":                    {"open": 2},
+	"resilience.attempt.failures by error.type":                     {"come_back_later": 5, "timeout": 1},
+	"resilience.hedge.wins by resilience.pipeline.name":             {"hedged": 1},
+	"resilience.singleflight.calls by resilience.singleflight.role": {"leader": 1, "follower": 1},
+	"resilience.fallbacks by resilience.outcome":                    {"fallback": 1},
+	"resilience.timeouts by resilience.layer.name":                  {"timeout": 1},
 }
 
 // OTEL-01 OTEL-02 OTEL-04

@@ -10,13 +10,17 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// tree writes the traces as text: a span a line, indented under its parent, in the order of their starts, with its status
-// and its attributes that do not differ from run to run.
+// tree writes the traces as text: a span a line, indented under its parent, in the order of their starts, with its status,
+// its attributes that do not differ from run to run, and what it links to.
 func tree(spans []ptrace.Span) string {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b ptrace.Span) int {
 		return cmp.Or(cmp.Compare(a.StartTimestamp(), b.StartTimestamp()), strings.Compare(line(a), line(b)))
 	})
+	names := map[pcommon.SpanID]string{}
+	for _, s := range spans {
+		names[s.SpanID()] = s.Name()
+	}
 	children := map[pcommon.SpanID][]ptrace.Span{}
 	for _, s := range spans {
 		children[s.ParentSpanID()] = append(children[s.ParentSpanID()], s)
@@ -25,7 +29,11 @@ func tree(spans []ptrace.Span) string {
 	var write func(parent pcommon.SpanID, indent string)
 	write = func(parent pcommon.SpanID, indent string) {
 		for _, s := range children[parent] {
-			b.WriteString(indent + line(s) + "\n")
+			b.WriteString(indent + line(s))
+			for _, l := range s.Links().All() {
+				b.WriteString(" -> " + names[l.SpanID()])
+			}
+			b.WriteString("\n")
 			for _, e := range s.Events().All() {
 				b.WriteString(indent + "  * " + e.Name() + attributes(e.Attributes()) + "\n")
 			}

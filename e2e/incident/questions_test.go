@@ -76,7 +76,7 @@ func (d *desk) whileHealthy() {
 		map[string]float64{"orders-db": 0}, 0)
 	d.want("who shares the breaker", d.ask(at, pipeline, `resilience_layer_info{resilience_layer_shared="orders-db"}`),
 		map[string]float64{"orders.create": 1, "orders.get": 1}, 0)
-	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 1, "orders.get": 1, "search": 1}, 0)
+	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 1, "orders.get": 1, "search": 1, "profiles": 1}, 0)
 }
 
 func (d *desk) whileDown() {
@@ -101,7 +101,13 @@ func (d *desk) whileDown() {
 		map[string]float64{"orders-db": 0}, 0)
 	d.want("how much of the time is it open", d.ask(at, state, `rate(resilience_circuit_breaker_state_time_seconds_total{resilience_circuit_breaker_state="open"}[2m])`),
 		map[string]float64{"open": 1}, 0.05)
-	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 0, "orders.get": 0, "search": 0}, 0)
+	d.want("is the budget of retries drained", d.ask(at, layer, `resilience_retry_budget_available{resilience_layer_name="orders-retries"}`),
+		map[string]float64{"orders-retries": 0}, 0)
+	d.want("who lives on fallbacks", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (rate(resilience_executions_total{resilience_outcome="fallback"}[2m])) > 0`),
+		map[string]float64{"profiles": 2 * outage.PerSecond}, 0.01)
+	d.want("how many calls share another's", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (rate(resilience_singleflight_calls_total{resilience_singleflight_role="follower"}[2m]))`),
+		map[string]float64{"profiles": outage.PerSecond}, 0.01)
+	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 0, "orders.get": 0, "search": 0, "profiles": 0}, 0)
 	d.want("what is spared", d.ask(at, layer, `sum by (resilience_layer_name) (rate(resilience_rejections_total{resilience_layer_name="orders-db"}[2m]))`),
 		map[string]float64{"orders-db": 2 * outage.PerSecond}, 0.02)
 }
@@ -118,19 +124,32 @@ func (d *desk) afterwards() {
 	extra := d.Attempted("orders.create", 0, outage.Whole) / d.Executed("orders.create", 0, 0, outage.Whole)
 	d.want("how much load do retries add", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (resilience_attempts_total) / sum by (resilience_pipeline_name) (resilience_executions_total) and on (resilience_pipeline_name) resilience_layer_info{resilience_layer_type="retry"}`),
 		map[string]float64{"orders.create": extra}, 0.001)
-	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 1, "orders.get": 1, "search": 1}, 0)
+	d.want("what do users feel", d.ask(at, pipeline, success("2m")), map[string]float64{"orders.create": 1, "orders.get": 1, "search": 1, "profiles": 1}, 0)
+	d.want("is the budget full again", d.ask(at, layer, `resilience_retry_budget_available / resilience_retry_budget_limit{resilience_layer_name="orders-retries"}`),
+		map[string]float64{"orders-retries": 1}, 0)
+	d.want("do hedges help", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (resilience_hedge_wins_total)`), map[string]float64{"profiles": d.hedgeWins()}, 0)
 	for kind, query := range map[string]string{
 		"native":  `histogram_quantile(0.5, sum by (resilience_pipeline_name) (rate(resilience_execution_duration_seconds[2m])))`,
 		"classic": `histogram_quantile(0.5, sum by (resilience_pipeline_name, le) (rate(resilience_execution_duration_seconds_bucket[2m])))`,
 	} {
 		within := map[string]float64{"native": 0.06, "classic": 0.3}[kind] // 20 ms between the bounds 5 and 25 ms
-		d.want("how long do calls take, by "+kind+" buckets", d.ask(at, pipeline, query), map[string]float64{"orders.create": 0.02, "orders.get": 0.02, "search": 0.02}, within)
+		d.want("how long do calls take, by "+kind+" buckets", d.ask(at, pipeline, query+` unless on (resilience_pipeline_name) resilience_layer_info{resilience_layer_type="hedge"}`), map[string]float64{"orders.create": 0.02, "orders.get": 0.02, "search": 0.02}, within)
 	}
 }
 
 func success(window string) string {
 	return fmt.Sprintf(`sum by (resilience_pipeline_name) (rate(resilience_executions_total{resilience_outcome="success"}[%[1]s]))
 		/ sum by (resilience_pipeline_name) (rate(resilience_executions_total[%[1]s]))`, window)
+}
+
+// hedgeWins counts the hedges that succeeded.
+func (d *desk) hedgeWins() (n float64) {
+	for _, e := range d.Hedges {
+		if e.Kind == events.AttemptHedge && e.Err == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // openings counts the openings so far by their reason.
@@ -148,7 +167,7 @@ func (d *desk) openings(until time.Duration) map[string]float64 {
 func (d *desk) failed(until time.Duration) map[string]float64 {
 	n := map[string]float64{}
 	for _, e := range d.Attempts {
-		if e.At.Sub(d.Start) <= until && e.Err != nil {
+		if e.At.Sub(d.Start) <= until && (e.Outcome == events.OutcomeFailure || e.Outcome == events.OutcomeTimeout) {
 			n[events.ErrorType(e.Err)]++
 		}
 	}

@@ -1,5 +1,5 @@
-// Package outage plays an outage of a database in virtual time: a service whose pipelines share the database's breaker goes
-// on calling while it is down. It is scraped as Prometheus would, and what happened is kept beside, told by the events, so
+// Package outage plays an outage in virtual time: a service whose pipelines share the breaker of a database goes on calling
+// while that is down, and others hang or have a fallback. It is scraped as Prometheus would, and what happened is kept beside, told by the events, so
 // that what monitoring shows can be compared with it.
 package outage
 
@@ -22,13 +22,12 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/otelres"
 	"github.com/telltale-go/telltale/promres"
-	"github.com/telltale-go/telltale/resilience"
 )
 
 // The database answers nothing but errors between two moments of the story.
 const (
 	Begins, Ends, Whole = 3 * time.Minute, 6 * time.Minute, 10 * time.Minute
-	PerSecond           = 10 // calls of each pipeline
+	PerSecond           = 10 // calls of each pipeline; profiles are asked for by two at a time
 )
 
 // Down is the error of the database while it is down.
@@ -46,6 +45,7 @@ type Story struct {
 	Transitions []events.BreakerStateChanged
 	Executions  []events.ExecutionFinished
 	Attempts    []events.AttemptFinished
+	Hedges      []events.HedgeSettled
 }
 
 // Attach makes what happens on a bus visible at a handler. It may fail the test.
@@ -78,10 +78,10 @@ func Play(t *testing.T, every time.Duration, attach Attach) *Story {
 		exposed, detach := attach(t, bus)
 		defer detach()
 		s.listen(bus)
-		pipelines := pipelines(bus)
+		traffic := traffic(bus)
 		stop := make(chan struct{})
 		var load sync.WaitGroup
-		load.Go(func() { generate(s.Start, pipelines, stop) })
+		load.Go(func() { generate(s.Start, traffic, stop) })
 		for time.Since(s.Start) < Whole {
 			time.Sleep(every)
 			scrape, err := promql.Take(exposed)
@@ -92,7 +92,7 @@ func Play(t *testing.T, every time.Duration, attach Attach) *Story {
 		}
 		close(stop)
 		load.Wait()
-		runtime.KeepAlive(pipelines)
+		runtime.KeepAlive(traffic)
 	})
 	return s
 }
@@ -103,6 +103,11 @@ func (s *Story) listen(bus *events.Bus) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.Transitions = append(s.Transitions, e)
+	})
+	bus.HedgeSettled.Subscribe(func(_ context.Context, e events.HedgeSettled) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Hedges = append(s.Hedges, e)
 	})
 	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
 		return ctx, func(e events.ExecutionFinished) {
@@ -118,54 +123,6 @@ func (s *Story) listen(bus *events.Bus) {
 			s.Attempts = append(s.Attempts, e)
 		}
 	})
-}
-
-// pipelines: two share the breaker of their database; the third has a dependency that hangs at the same time.
-func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
-	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "orders-db", FailureRatio: 0.5, MinCalls: 20, Cooldown: 20 * time.Second, Bus: bus})
-	pool := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "pool", MaxConcurrent: 50, Bus: bus})
-	desk := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "search-desk", MaxConcurrent: 3, MaxQueue: 3, MaxWait: 200 * time.Millisecond, Bus: bus})
-	build := func(name string, layers ...resilience.Layer) *resilience.Pipeline[int] {
-		return resilience.MustPipeline(resilience.PipelineConfig[int]{Name: name, Bus: bus, Layers: layers})
-	}
-	return []*resilience.Pipeline[int]{
-		build("orders.create", pool, resilience.Timeout{Name: "total", After: 3 * time.Second},
-			resilience.Retry{Backoff: resilience.Exponential{Base: 50 * time.Millisecond}}, db,
-			resilience.Timeout{Name: "attempt", After: 500 * time.Millisecond}),
-		build("orders.get", resilience.Timeout{After: time.Second}, db),
-		build("search", desk, resilience.Timeout{After: 500 * time.Millisecond}),
-	}
-}
-
-// generate calls every pipeline PerSecond times a second, until stop.
-func generate(start time.Time, pipelines []*resilience.Pipeline[int], stop <-chan struct{}) {
-	var calls sync.WaitGroup
-	defer calls.Wait()
-	ticker := time.NewTicker(time.Second / PerSecond)
-	defer ticker.Stop()
-	hangs := pipelines[len(pipelines)-1]
-	for {
-		select {
-		case <-stop:
-			return
-		case <-ticker.C:
-		}
-		for _, p := range pipelines {
-			calls.Go(func() {
-				_, _ = p.Do(context.Background(), func(ctx context.Context) (int, error) {
-					time.Sleep(20 * time.Millisecond)
-					switch at := time.Since(start); {
-					case at < Begins || at >= Ends:
-						return 1, nil
-					case p == hangs:
-						<-ctx.Done()
-						return 0, ctx.Err()
-					}
-					return 0, Down{}
-				})
-			})
-		}
-	}
 }
 
 // Entered lists when the breaker entered a state, with the reason.
