@@ -3,7 +3,8 @@ package events
 import "time"
 
 // BreakerStateChanged: a circuit breaker went from one state to another. Each transition is published once, in order,
-// with a sequence number that grows by one; a gap shows that events were dropped (see [Outbox]).
+// with a sequence number that grows by one; a gap shows that events were dropped (see [Outbox]). Where the source is a Keyed
+// layer's, there is a breaker, and a sequence, for each Meta.Key.
 type BreakerStateChanged struct {
 	Meta
 	From, To State

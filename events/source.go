@@ -120,6 +120,9 @@ type SourceSpec struct {
 // BreakerReading is a circuit breaker's state at one moment.
 type BreakerReading struct {
 	State State
+	// In is how many breakers are in each state, indexed by State, where the source stands for several: those of a Keyed
+	// layer. All 0: it is one breaker, in State.
+	In [6]int64
 	// Since is when the breaker entered the state, NextProbe when an open one lets a probe through (zero otherwise).
 	Since, NextProbe time.Time
 	// Seq is the sequence number of the last published transition.

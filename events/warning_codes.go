@@ -26,10 +26,13 @@ const (
 	WarningOtherBus = "other_bus"
 	// WarningEmptyKey: a call without a key reached a singleflight, which joins by key.
 	WarningEmptyKey = "empty_key"
+	// WarningKeyedFull: a Keyed has no room for another key: new ones share a gate.
+	WarningKeyedFull = "keyed_full"
 )
 
 // WarningCodes lists the codes of this module's warnings.
 func WarningCodes() []string {
 	return []string{WarningDuplicateName, WarningManySources, WarningTimeoutOrder, WarningTimeoutTwice, WarningTotalTooShort,
-		WarningCooldownTooLong, WarningNestedRetry, WarningBulkheadInRetry, WarningShortDuration, WarningHangUnnoticed, WarningOtherBus, WarningEmptyKey}
+		WarningCooldownTooLong, WarningNestedRetry, WarningBulkheadInRetry, WarningShortDuration, WarningHangUnnoticed, WarningOtherBus,
+		WarningEmptyKey, WarningKeyedFull}
 }

@@ -94,7 +94,11 @@ func (r *readings) addBreaker(name string, b events.BreakerReading, spent []time
 		sum = &breakers{inState: make([]int64, len(events.States())+1)}
 		r.breakers[name] = sum
 	}
-	if int(b.State) < len(sum.inState) {
+	if b.In != [len(b.In)]int64{} {
+		for state, n := range b.In {
+			sum.inState[state] += n
+		}
+	} else if int(b.State) < len(sum.inState) {
 		sum.inState[b.State]++
 	}
 	sum.spent = spent

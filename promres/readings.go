@@ -86,7 +86,11 @@ func (r *readings) breaker(name string, b events.BreakerReading) {
 		sum = &breakers{in: make([]int, len(events.States())+1)}
 		r.breakers[name] = sum
 	}
-	if int(b.State) < len(sum.in) {
+	if b.In != [len(b.In)]int64{} {
+		for state, n := range b.In {
+			sum.in[state] += int(n)
+		}
+	} else if int(b.State) < len(sum.in) {
 		sum.in[b.State]++
 	}
 	sum.changed = max(sum.changed, unixSeconds(b.Since))

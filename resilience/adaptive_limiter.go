@@ -227,7 +227,7 @@ func (a *AdaptiveLimiter) update(ctx context.Context, call Call, do func(*adapta
 	if do(&a.machine) {
 		limit := int64(a.machine.limit)
 		if before := p.limit(limit); before != limit && bus.LimitChanged.Heard() {
-			p.changes.add(ctx, bus, events.LimitChanged{Meta: call.meta(a.place.source, call.Attempt()),
+			p.changes.add(ctx, bus, events.LimitChanged{Meta: a.place.meta(call),
 				From: before, To: limit, Reason: events.ReasonAdapted})
 		}
 	}

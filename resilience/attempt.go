@@ -74,6 +74,11 @@ func (a *attempting[T]) once(ctx context.Context, call Call, op Operation[T]) (v
 	} else {
 		v, err = op(ctx)
 	}
+	return a.judged(ctx, call, v, err)
+}
+
+// judged returns what an operation returned with Classify's judgement.
+func (a *attempting[T]) judged(ctx context.Context, call Call, v T, err error) (T, error) {
 	if a.classify == nil || call.valueless && err == nil {
 		return v, err
 	}

@@ -16,7 +16,7 @@ import (
 type Breaker struct {
 	bus    *events.Bus
 	source *events.Source
-	asks   *breakerAsks // nil: it asks nobody
+	extras *breakerExtras // nil: it has none
 
 	// fast mirrors the machine for those who take no lock; cell is when its window's newest cell began.
 	fast    atomic.Uint64
@@ -28,11 +28,12 @@ type Breaker struct {
 	box     *events.Outbox[told] // nil until a state change is told
 }
 
-// breakerAsks are the functions of the user's.
-type breakerAsks struct {
-	failureIf    func(error) bool
+// breakerExtras are what few breakers have, so that most take little memory.
+type breakerExtras struct {
+	failureIf    func(error) bool // nil: it asks nobody
 	cooldownFunc func(int) time.Duration
 	first        time.Duration // cooldown after a close, as cooldownFunc has it
+	key          *string       // of the Keyed whose gate it is; nil: of none
 }
 
 // told is a state change on its way to the bus.
@@ -52,7 +53,7 @@ func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
 	cfg = cfg.withDefaults()
 	b := &Breaker{bus: cfg.Bus, machine: newMachine(cfg.rules(), now())}
 	if cfg.FailureIf != nil || cfg.CooldownFunc != nil {
-		b.asks = &breakerAsks{failureIf: cfg.FailureIf, cooldownFunc: cfg.CooldownFunc, first: cfg.Cooldown}
+		b.extras = &breakerExtras{failureIf: cfg.FailureIf, cooldownFunc: cfg.CooldownFunc, first: cfg.Cooldown}
 	}
 	b.mirror()
 	b.source = cfg.Bus.NewSource(events.SourceSpec{
@@ -61,7 +62,7 @@ func NewBreaker(cfg BreakerConfig) (*Breaker, error) {
 	if cfg.CooldownFunc != nil { // it has a source by now, of which a panic is told; and others may read it
 		first := b.cooldown(1)
 		b.mu.Lock()
-		b.asks.first, b.machine.next = first, first
+		b.extras.first, b.machine.next = first, first
 		b.mu.Unlock()
 	}
 	b.place().warnOfState(b.traits())
@@ -89,9 +90,13 @@ func (b *Breaker) check() error {
 
 func (b *Breaker) stateSource() *events.Source { return b.source }
 
-// place is where the breaker stands by itself.
+// place is where the breaker stands by itself, or as one of a Keyed's.
 func (b *Breaker) place() place {
-	return place{bus: b.bus, source: b.source, name: b.Name()}
+	p := place{bus: b.bus, source: b.source, name: b.Name()}
+	if b.extras != nil && b.extras.key != nil {
+		p.key, p.keyed = *b.extras.key, true
+	}
+	return p
 }
 
 // Name returns the breaker's name.
@@ -154,8 +159,8 @@ func (b *Breaker) Snapshot() events.BreakerReading {
 func (b *Breaker) enter(ctx context.Context, call Call, made *transition) {
 	if made != nil {
 		b.refuse(made) // before anybody can see the state
-		if (made.to == events.StateClosed || made.to == events.StateDisabled) && b.asks != nil {
-			b.machine.next = b.asks.first
+		if (made.to == events.StateClosed || made.to == events.StateDisabled) && b.extras != nil {
+			b.machine.next = b.extras.first
 		}
 	}
 	b.mirror()
@@ -177,7 +182,7 @@ func (b *Breaker) unlock(made *transition) {
 		return
 	}
 	defer b.deliver() // also if CooldownFunc ends the goroutine
-	if made.to == events.StateOpen && b.asks != nil && b.asks.cooldownFunc != nil {
+	if made.to == events.StateOpen && b.extras != nil && b.extras.cooldownFunc != nil {
 		b.growCooldown()
 	}
 }
@@ -206,11 +211,11 @@ func (b *Breaker) growCooldown() {
 
 func (b *Breaker) cooldown(openings int) (d time.Duration) {
 	d = b.machine.rules.cooldown
-	if b.asks == nil || b.asks.cooldownFunc == nil {
+	if b.extras == nil || b.extras.cooldownFunc == nil {
 		return d
 	}
 	defer b.place().recoverCallback(context.Background(), Call{}, "BreakerConfig.CooldownFunc")
-	if grown := b.asks.cooldownFunc(openings); grown > 0 {
+	if grown := b.extras.cooldownFunc(openings); grown > 0 {
 		return grown
 	}
 	return d
@@ -220,7 +225,7 @@ func (b *Breaker) publish(t told) { b.bus.BreakerStateChanged.Publish(t.ctx, t.e
 
 func (b *Breaker) changed(call Call, t *transition) events.BreakerStateChanged {
 	return events.BreakerStateChanged{
-		Meta: call.meta(b.source, call.Attempt()), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
+		Meta: b.place().meta(call), From: t.from, To: t.to, Reason: t.reason, Seq: t.seq,
 		Calls: t.counts.calls, Failures: t.counts.failures, FailureRatio: ratioOf(t.counts.failures, t.counts.calls), Limit: t.limit,
 		SlowCalls: t.counts.slow, SlowRatio: ratioOf(t.counts.slow, t.counts.calls), SlowLimit: b.machine.rules.slowRatio(),
 		Cooldown: t.cooldown, Shadow: b.machine.rules.shadow, Err: t.err,

@@ -76,7 +76,7 @@ func (b *Breaker) refused(ctx context.Context, call Call, r *BreakerOpenError) (
 	}
 	if b.bus.ShadowRejected.Heard() {
 		why := r.refusal()
-		b.bus.ShadowRejected.Publish(ctx, events.ShadowRejected{Meta: call.meta(b.source, call.Attempt()),
+		b.bus.ShadowRejected.Publish(ctx, events.ShadowRejected{Meta: b.place().meta(call),
 			Reason: why.reason, RetryAfter: why.retryAfter})
 	}
 	return Permit{Token: uncounted}, nil
@@ -125,16 +125,16 @@ func givenUp(ctx context.Context) ending {
 
 // failureIf is the breaker's own predicate, nil if it has none.
 func (b *Breaker) failureIf() func(error) bool {
-	if b.asks == nil {
+	if b.extras == nil {
 		return nil
 	}
-	return b.asks.failureIf
+	return b.extras.failureIf
 }
 
 func (b *Breaker) isFailure(ctx context.Context, call Call, err error) (yes bool) {
 	yes = true
 	defer b.place().recoverCallback(ctx, call, "BreakerConfig.FailureIf")
-	return b.asks.failureIf(err)
+	return b.extras.failureIf(err)
 }
 
 func (b *Breaker) count(ctx context.Context, call Call, permit Permit, e ending, outcome Outcome) {
@@ -143,7 +143,7 @@ func (b *Breaker) count(ctx context.Context, call Call, permit Permit, e ending,
 	b.enter(ctx, call, made)
 	b.unlock(made)
 	if late && b.bus.LateResult.Heard() {
-		b.bus.LateResult.Publish(ctx, events.LateResult{Meta: call.meta(b.source, call.Attempt()),
+		b.bus.LateResult.Publish(ctx, events.LateResult{Meta: b.place().meta(call),
 			Outcome: lateOutcome(outcome), Err: outcome.Err})
 	}
 }

@@ -34,7 +34,7 @@ func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
 		}
 		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
-			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
+			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
 		}
 		settled = true
 		if call.holds() && !g.early && delivers(err) {

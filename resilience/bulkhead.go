@@ -113,7 +113,7 @@ func (b *Bulkhead) SetMaxConcurrent(n int) error {
 	p, bus := &b.permits, b.place.bus
 	p.mu.Lock()
 	if before := p.limit(int64(n)); before != int64(n) && bus.LimitChanged.Heard() {
-		p.changes.add(context.Background(), bus, events.LimitChanged{Meta: Call{}.meta(b.place.source, 0),
+		p.changes.add(context.Background(), bus, events.LimitChanged{Meta: b.place.meta(Call{}),
 			From: before, To: int64(n), Reason: events.ReasonManual})
 	}
 	p.changes.unlock(&p.mu, bus)

@@ -64,7 +64,9 @@ func (c Call) meta(source *events.Source, attempt int) events.Meta {
 	if !c.observed() {
 		return events.Meta{Source: source, Key: c.key, Attempt: attempt, At: time.Now()}
 	}
-	return c.rec.meta(source, attempt, now())
+	m := c.rec.meta(source, attempt, now())
+	m.Key = c.key // a Keyed tells its own
+	return m
 }
 
 // record is what is kept of a call that is observed, whose values are held, or whose attempts are counted by more

@@ -29,6 +29,7 @@
 //
 // What keeps no memory between calls is a literal whose zero fields mean their documented defaults: [Retry], [Timeout],
 // [Hedge], [Fallback]. What does is made by a constructor and shared by its pointer: [Breaker], [Bulkhead], [RateLimiter],
-// [AdaptiveLimiter], [Singleflight], and [RetryBudget], which is no layer but a field of those that start extra attempts.
-// Pipelines and what is shared are safe for concurrent use.
+// [AdaptiveLimiter], a [Keyed] of one of them for each key, [Singleflight], [Chaos] for drills, and [RetryBudget], which
+// is no layer but a field of those that start extra attempts. Pipelines and what is shared are safe for concurrent use.
+// Package resiliencetest helps to test what is built of them.
 package resilience

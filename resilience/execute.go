@@ -36,7 +36,7 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 			}
 		}
 	}
-	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil {
+	if heard := f.bus.CallsHeard(); heard || f.counted || f.hold != nil || f.disturbed() {
 		return f.recorded(ctx, call, op, heard)
 	}
 	v, err = f.run(ctx, call, op)
@@ -44,6 +44,16 @@ func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, er
 		err = outgoing(ctx, err)
 	}
 	return v, err
+}
+
+// disturbed tells whether attempts may end before the operation has run, because a Chaos is enabled.
+func (f *folded[T]) disturbed() bool {
+	for _, c := range f.disturbers {
+		if c.enabled.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // outgoing returns the error for the caller: without the pipeline's marks, and marked if the caller's own context ended.

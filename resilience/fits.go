@@ -84,9 +84,11 @@ func (b *builder[T]) checkLayer(l Layer) error {
 
 // fits refuses what is no layer of a pipeline of T.
 func (b *builder[T]) fits(l Layer) error {
-	switch l.(type) {
+	switch l := l.(type) {
 	case Retry, Timeout, Hedge, Fallback[T], around:
 		return nil
+	case *Chaos:
+		return fitsChaos[T](l)
 	case *Singleflight:
 		if b.oneOff {
 			return errOneOffFlight

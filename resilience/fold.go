@@ -52,7 +52,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	built = true
 	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
-		owned: shared == nil, counted: b.counted(), description: description,
+		owned: shared == nil, counted: b.counted(), disturbers: b.disturbers(), description: description,
 		background: b.background, layers: b.cfg.Layers, nesting: b.newNesting(shared != nil),
 	}
 	if f.owned {
@@ -103,6 +103,8 @@ func (b *builder[T]) layer(at place, l Layer, next Next[T]) Next[T] {
 		return newJoining(b, at, l, next)
 	case around:
 		return newAround(b, l, next)
+	case *Chaos:
+		return newDisturbing(b, at, l, next)
 	case Gate:
 		return newGating(b, at, l, next)
 	case TypedLayer[T]:
@@ -171,6 +173,16 @@ func (b *builder[T]) counted() bool {
 		}
 	}
 	return retries > 1
+}
+
+// disturbers lists what, while it is enabled, ends attempts of a Retry before the operation has run.
+func (b *builder[T]) disturbers() (all []*Chaos) {
+	for i, l := range b.cfg.Layers {
+		if c, ok := l.(*Chaos); ok && b.retriesOutside(i) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // discarder returns what gets rid of a superseded value.

@@ -26,6 +26,8 @@ func ours(gate Gate) ownGate {
 		return g
 	case *AdaptiveLimiter:
 		return g
+	case *Keyed:
+		return g
 	}
 	return nil
 }
@@ -37,29 +39,31 @@ type gating struct {
 	waits  bool
 	early  bool
 	counts func(error) bool // PipelineConfig.FailureIf where the gate has no predicate of its own
+	keyed  bool             // the gate is a Keyed, whose gates may differ
+	judge  bool             // PipelineConfig.JudgeOnReturn
 }
 
 func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] {
-	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.FailureIf}
+	g := &gating{place: at, gate: gate, waits: true, counts: b.cfg.FailureIf, judge: b.cfg.JudgeOnReturn}
 	if own := ours(gate); own != nil {
 		g.waits, g.early = own.waits(), own.early(b.cfg.JudgeOnReturn)
 	}
-	switch gate := gate.(type) {
-	case *Breaker:
-		if gate.failureIf() != nil {
-			g.counts = nil
-		}
-		return newBreaking(g, gate, next)
-	case *Bulkhead, *RateLimiter: // they do not ask how calls end
+	if !asksFailureIf(gate) {
 		g.counts = nil
 	}
-	if b.cfg.Hold == nil {
-		switch gate := gate.(type) {
-		case *Bulkhead:
+	switch gate := gate.(type) {
+	case *Breaker:
+		return newBreaking(g, gate, next)
+	case *Bulkhead:
+		if b.cfg.Hold == nil {
 			return newPooling(g, gate, next)
-		case *RateLimiter:
+		}
+	case *RateLimiter:
+		if b.cfg.Hold == nil {
 			return newRating(g, gate, next)
 		}
+	case *Keyed:
+		g.keyed = true
 	}
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
@@ -70,7 +74,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 			permit, err = gate.Admit(ctx, call)
 		}
 		if err != nil {
-			return v, g.refused(ctx, call, err)
+			return v, g.refused(ctx, call.keyedBy(permit), err)
 		}
 		settled := false
 		defer func() {
@@ -81,12 +85,12 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		v, err = next(ctx, call, op)
 		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
-			outcome = g.outcome(ctx, call, err) // it asks a function of the user's, which may end the goroutine
+			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
 		}
-		later := call.holds() && !g.early && delivers(err)
-		if limiter, ok := gate.(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
+		later := call.holds() && !g.settlesEarly(permit) && delivers(err)
+		if limiter, ok := g.decider(permit).(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
 			seen := permit
-			permit = Permit{} // all that is left to do is to let go
+			permit = Permit{keyed: seen.keyed} // all that is left to do is to let go
 			limiter.measured(ctx, call, seen, outcome)
 		}
 		settled = true
@@ -130,6 +134,45 @@ func newRating[T any](g *gating, limiter *RateLimiter, next Next[T]) Next[T] {
 	}
 }
 
+// asksFailureIf tells whether PipelineConfig.FailureIf decides for the gate: those that do not ask how calls end, and a
+// breaker with a predicate of its own, do not need it.
+func asksFailureIf(gate Gate) bool {
+	switch gate := gate.(type) {
+	case *Breaker:
+		return gate.failureIf() == nil
+	case *Bulkhead, *RateLimiter:
+		return false
+	}
+	return true
+}
+
+// decider returns the gate that let the call through: of a Keyed, or of one inside it, the gate of the call's key.
+func (g *gating) decider(permit Permit) Gate {
+	gate, keyed := g.gate, g.keyed
+	for e := permit.keyed; keyed; e = e.inner {
+		gate = e.gate
+		_, keyed = gate.(*Keyed)
+	}
+	return gate
+}
+
+// settlesEarly tells whether the outcome falls when the call returns, in a pipeline that holds its values.
+func (g *gating) settlesEarly(permit Permit) bool {
+	if !g.keyed {
+		return g.early
+	}
+	own := ours(g.decider(permit))
+	return own != nil && own.early(g.judge)
+}
+
+// keyedBy returns the call as the events of a Keyed's refusals show it.
+func (c Call) keyedBy(permit Permit) Call {
+	if permit.keyed != nil && permit.keyed.key != "" {
+		c.key = permit.keyed.key
+	}
+	return c
+}
+
 // admitted asks a gate that may wait, and notes how long it did.
 func (g *gating) admitted(ctx context.Context, call Call) (Permit, error) {
 	if !call.observed() {
@@ -146,15 +189,15 @@ func (g *gating) settleLater(ctx context.Context, call Call, permit Permit, outc
 	call.onRelease(func(late error) {
 		defer func() { g.gate.Settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
 		if late != nil && outcome.Kind == Succeeded {
-			outcome = g.outcome(ctx, call, late)
+			outcome = g.outcome(ctx, call, permit, late)
 		}
 	})
 }
 
 // outcome judges how the call ended. The error alone cannot tell: what counts is what ended the context.
-func (g *gating) outcome(ctx context.Context, call Call, err error) Outcome {
+func (g *gating) outcome(ctx context.Context, call Call, permit Permit, err error) Outcome {
 	o := outcomeOf(ctx, err)
-	if o.Kind == Failed && g.counts != nil && !g.isFailure(ctx, call, o.Err) {
+	if o.Kind == Failed && g.counts != nil && (!g.keyed || asksFailureIf(g.decider(permit))) && !g.isFailure(ctx, call, o.Err) {
 		o.Kind = Ignored
 	}
 	return o

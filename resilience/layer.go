@@ -44,8 +44,12 @@ type Gate interface {
 	Settle(ctx context.Context, call Call, permit Permit, outcome Outcome)
 }
 
-// Permit is what a [Gate] wants to know again at Settle; its fields are the gate's own.
-type Permit struct{ Token, Start int64 }
+// Permit is what a [Gate] wants to know again at Settle; its fields are the gate's own. A gate around another hands the other's
+// permit on as it is.
+type Permit struct {
+	Token, Start int64
+	keyed        *keyedEntry // of a Keyed: whose gate it is
+}
 
 // Outcome tells a [Gate] how an admitted call ended.
 type Outcome struct {

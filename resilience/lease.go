@@ -44,13 +44,16 @@ func (l *Lease) settle(outcome Outcome) {
 }
 
 func acquire(ctx context.Context, gate Gate, at place) (*Lease, error) {
+	return acquireCall(ctx, gate, at, Call{attempt: 1})
+}
+
+func acquireCall(ctx context.Context, gate Gate, at place, call Call) (*Lease, error) {
 	if at.bus == nil {
 		return nil, errNotMade(gate)
 	}
 	if ctx.Err() != nil {
 		return nil, canceled(ctx, nil)
 	}
-	call := Call{attempt: 1}
 	permit, err := gate.Admit(ctx, call)
 	if err != nil {
 		return nil, at.refused(ctx, call, err)
@@ -60,7 +63,11 @@ func acquire(ctx context.Context, gate Gate, at place) (*Lease, error) {
 
 // runAlone runs op through one gate. Where that is done inside of a pipeline, in an Around, op's error has the
 // pipeline's marks, and keeps them.
-func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Context) error) (err error) {
+func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Context) error) error {
+	return runCall(ctx, gate, at, Call{attempt: 1}, op)
+}
+
+func runCall(ctx context.Context, gate Gate, at place, call Call, op func(ctx context.Context) error) (err error) {
 	if at.bus == nil {
 		return errNotMade(gate)
 	}
@@ -70,7 +77,6 @@ func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Cont
 	if ctx.Err() != nil {
 		return canceled(ctx, nil)
 	}
-	call := Call{attempt: 1}
 	permit, err := gate.Admit(ctx, call)
 	if err != nil {
 		return at.refused(ctx, call, err)
@@ -85,7 +91,7 @@ func runAlone(ctx context.Context, gate Gate, at place, op func(ctx context.Cont
 	return outgoing(ctx, err)
 }
 
-// errNotMade is the error of a zero Breaker, Bulkhead or RateLimiter.
+// errNotMade is the error of a zero gate of this package.
 func errNotMade(gate Gate) error {
 	return fmt.Errorf("resilience: the %T was not made by its constructor", gate)
 }

@@ -49,7 +49,7 @@ func sharedSource(name string) *events.Source {
 	spec := events.SourceSpec{Pipeline: name, Type: events.TypePipeline, Namesakes: true}
 	if name == oneOffName { // one layer of each type stands for all
 		for i, typ := range []string{events.TypeRetry, events.TypeTimeout, events.TypeHedge, events.TypeBreaker, events.TypeBulkhead,
-			events.TypeRateLimiter, events.TypeAdaptiveLimiter, events.TypeFallback, events.TypeCustom} {
+			events.TypeRateLimiter, events.TypeAdaptiveLimiter, events.TypeFallback, events.TypeChaos, events.TypeCustom} {
 			spec.Layers = append(spec.Layers, events.SourceSpec{Pipeline: name, Layer: typ, Type: typ, Position: i})
 		}
 	}

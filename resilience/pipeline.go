@@ -60,8 +60,9 @@ type folded[T any] struct {
 	bus         *events.Bus
 	source      *events.Source
 	hold        func(T, func(error)) T
-	owned       bool // source is this pipeline's alone
-	counted     bool // the operation's runs are counted in a record
+	owned       bool     // source is this pipeline's alone
+	counted     bool     // the operation's runs are counted in a record
+	disturbers  []*Chaos // while one is enabled they are, too
 	description Description
 	odd         []Warning   // what the rules found
 	background  *background // the goroutines that its layers started

@@ -12,6 +12,18 @@ type place struct {
 	source   *events.Source
 	name     string
 	position int
+	// key is that of a gate of a Keyed, which keyed tells: its events have it, whatever the call's is.
+	key   string
+	keyed bool
+}
+
+// meta returns what an event carries that a gate at this place tells in a call.
+func (p place) meta(call Call) events.Meta {
+	m := call.meta(p.source, call.Attempt())
+	if p.keyed {
+		m.Key = p.key
+	}
+	return m
 }
 
 // recoverCallback is deferred around a function of the user's: its panic is published, and the call goes on.
@@ -23,7 +35,7 @@ func (p place) recoverCallback(ctx context.Context, call Call, callback string) 
 
 func (p place) panicked(ctx context.Context, call Call, callback string, value any) {
 	if p.bus.CallbackPanicked.Heard() {
-		p.bus.CallbackPanicked.Publish(ctx, events.CallbackPanicked{Meta: call.meta(p.source, call.Attempt()), Callback: callback, Value: value})
+		p.bus.CallbackPanicked.Publish(ctx, events.CallbackPanicked{Meta: p.meta(call), Callback: callback, Value: value})
 	}
 }
 

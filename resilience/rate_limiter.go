@@ -181,7 +181,7 @@ func (l *RateLimiter) SetRate(rate int, per time.Duration, burst int) error {
 		fresh.tat.Store(l.retime(old, fresh, old.tat.Swap(retired), at))
 		l.rating.Store(fresh)
 		if bus.LimitChanged.Heard() {
-			l.changes.add(context.Background(), bus, events.LimitChanged{Meta: Call{}.meta(l.place.source, 0),
+			l.changes.add(context.Background(), bus, events.LimitChanged{Meta: l.place.meta(Call{}),
 				From: int64(old.burst), To: int64(fresh.burst), Rate: float64(fresh.rate) / fresh.per.Seconds(), Reason: events.ReasonManual})
 		}
 	}

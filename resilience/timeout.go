@@ -105,7 +105,7 @@ func (b *builder[T]) nestedTiming(position int) bool {
 			if l.After >= 0 {
 				return !l.Abandon
 			}
-		case Retry, Fallback[T]:
+		case Retry, Fallback[T], *Chaos:
 		case around:
 			return false
 		case Gate:

@@ -89,6 +89,18 @@ func (b *Bulkhead) traits() traits {
 	return traits{room: true, bus: b.cfg.Bus, durations: []duration{{"BulkheadConfig.MaxWait", b.cfg.MaxWait}}}
 }
 
+// traits are those of the empty key's gate, told of as the Keyed's.
+func (k *Keyed) traits() traits {
+	own := traitsOf(k.rest.gate)
+	own.bus = k.cfg.Bus
+	own.durations = append(own.durations, duration{"KeyedConfig.IdleAfter", k.cfg.IdleAfter})
+	return own
+}
+
+func (c *Chaos) traits() traits {
+	return traits{durations: []duration{{"ChaosConfig.Latency", c.cfg.Latency}, {"ChaosConfig.MaxLatency", c.cfg.MaxLatency}}}
+}
+
 func (l *RateLimiter) traits() traits {
 	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
 }

@@ -27,7 +27,9 @@ type rule struct {
 
 var rules = []rule{
 	{"events", nil, []string{"net/http", "log"}, "the bus depends on nothing, so that anything may depend on it"},
-	{"resilience", []string{module + "/events", module + "/internal/"}, []string{"net/http", "log"},
+	{"resilience/resiliencetest", []string{module + "/events", module + "/resilience"}, []string{"net/http", "log"},
+		"what helps to test the primitives knows them and the bus alone"},
+	{"resilience", []string{module + "/events", module + "/resilience", module + "/internal/"}, []string{"net/http", "log"},
 		"the primitives know no telemetry and no protocol: adapters do"},
 	{"httpres", []string{module + "/events", module + "/resilience", module + "/internal/"}, []string{"log"},
 		"the HTTP transport is part of the core module, which has no dependency"},
