@@ -42,6 +42,9 @@ func TestHandlerThatPanics(t *testing.T) {
 		switch r.URL.Path {
 		case "/panic":
 			panic("no idea")
+		case "/hint":
+			w.WriteHeader(http.StatusEarlyHints)
+			panic("no idea, early")
 		case "/half":
 			io.WriteString(w, "half")
 			w.(http.Flusher).Flush()
@@ -57,7 +60,7 @@ func TestHandlerThatPanics(t *testing.T) {
 	s.Config.ErrorLog = log.New(&logged, "", 0)
 	s.Start()
 	defer s.Close()
-	for path, want := range map[string]string{"/panic": "500", "/half": "unexpected EOF", "/abort": "EOF", "/exit": "EOF", "/500": "500", "/": "200"} {
+	for path, want := range map[string]string{"/panic": "500", "/hint": "500", "/half": "unexpected EOF", "/abort": "EOF", "/exit": "EOF", "/500": "500", "/": "200"} {
 		resp, err := s.Client().Get(s.URL + path)
 		got := fmt.Sprint(err)
 		if err == nil {
@@ -84,11 +87,11 @@ func TestHandlerThatPanics(t *testing.T) {
 		outcomes[fmt.Sprint(e.Outcome, " ", p != nil)]++
 	}
 	heard.mu.Unlock()
-	if got := fmt.Sprint(outcomes); got != "map[failure false:3 failure true:2 success false:1]" {
+	if got := fmt.Sprint(outcomes); got != "map[failure false:3 failure true:3 success false:1]" {
 		t.Errorf("told %s", got)
 	}
 	text := logged.String()
-	if strings.Count(text, "http: panic serving") != 2 || !strings.Contains(text, "no idea either") || strings.Contains(text, "superfluous") {
+	if strings.Count(text, "http: panic serving") != 3 || !strings.Contains(text, "no idea either") || strings.Contains(text, "superfluous") {
 		t.Errorf("logged %s", text)
 	}
 }
