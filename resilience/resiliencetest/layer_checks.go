@@ -146,12 +146,14 @@ func (k layerKit[T]) keepsCallsApart() {
 					}
 					return own
 				})
-				if !errors.Is(err, own) || ran.Load() != 1 {
+				left := i%8 == 0 && errors.Is(err, context.Canceled) // a layer that runs it apart need not wait for its end
+				if !errors.Is(err, own) && !left || ran.Load() != 1 {
 					k.errorf("of many calls at once one ran its operation %d times and got %v, want once and %v", ran.Load(), err, own)
 				}
 			})
 		}
 		wg.Wait()
+		time.Sleep(time.Second) // for those that run apart
 		if calls, _, outcomes, each := s.inner.read(); !each || len(calls) != 64 {
 			k.errorf("a gate inside admitted %d calls of 64 and settled %d", len(calls), len(outcomes))
 		}
