@@ -77,15 +77,16 @@ func TestFullQueueShedsTheLowestPriority(t *testing.T) {
 		p := ints(bus, b)
 		lease, _ := b.Acquire(t.Context())
 		var wg sync.WaitGroup
-		var ended []string
+		var refused, served []string // those served come one at a time; those refused while nobody else moves
 		come := func(name string, priority resilience.Priority) {
 			wg.Go(func() {
-				err := p.Run(resilience.WithPriority(t.Context(), priority), succeed)
-				limited := new(resilience.LimitedError)
-				if errors.As(err, &limited) {
-					name += " " + limited.Reason.String()
+				err := p.Run(resilience.WithPriority(t.Context(), priority), func(context.Context) error {
+					served = append(served, name)
+					return nil
+				})
+				if limited := new(resilience.LimitedError); errors.As(err, &limited) {
+					refused = append(refused, name+" "+limited.Reason.String())
 				}
-				ended = append(ended, name)
 			})
 			synctest.Wait()
 		}
@@ -97,14 +98,13 @@ func TestFullQueueShedsTheLowestPriority(t *testing.T) {
 		come("low 2", resilience.PriorityLow)             // for sheddable 1
 		come("critical 1", resilience.PriorityCritical)   // for low 2
 		come("low 3", resilience.PriorityLow)             // full
-		if want := []string{"sheddable 3 full", "sheddable 2 shed", "sheddable 1 shed", "low 2 shed", "low 3 full"}; !slices.Equal(ended, want) {
-			t.Errorf("refused %q", ended)
+		if want := []string{"sheddable 3 full", "sheddable 2 shed", "sheddable 1 shed", "low 2 shed", "low 3 full"}; !slices.Equal(refused, want) {
+			t.Errorf("refused %q", refused)
 		}
-		ended = nil
 		lease.Release(nil)
 		wg.Wait()
-		if want := []string{"critical 1", "normal 1", "low 1"}; !slices.Equal(ended, want) {
-			t.Errorf("served %q", ended)
+		if want := []string{"critical 1", "normal 1", "low 1"}; !slices.Equal(served, want) {
+			t.Errorf("served %q", served)
 		}
 		if n := len(heard[events.CallRejected](tape)); n != 5 {
 			t.Errorf("%d refusals told", n)
