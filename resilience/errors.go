@@ -213,16 +213,29 @@ func (e *CanceledError) ErrorType() string { return "canceled" }
 // Timeout tells whether it was the caller's deadline: url.Error asks for it.
 func (e *CanceledError) Timeout() bool { return e.Err == context.DeadlineExceeded }
 
-// PanicError is a recovered panic.
+// PanicError is a recovered panic: an error where PipelineConfig.RecoverPanics is set, else what is raised on the caller's
+// goroutine for a panic on another one.
 type PanicError struct {
 	Value any    // what the operation panicked with
 	Stack []byte // as runtime/debug.Stack formats it, of the goroutine that panicked
+	// Raised puts the stack into the text. It is set where the error is raised as a panic, since the text is then all that
+	// a crash shows of it: who raises a recovered one again sets it, too.
+	Raised bool
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("resilience: panic: %v", e.Value) }
+func (e *PanicError) Error() string {
+	s := fmt.Sprintf("resilience: panic: %v", e.Value)
+	if e.Raised {
+		s += "\n\n" + string(e.Stack)
+	}
+	return s
+}
 
 // Unwrap returns the value the operation panicked with, if it is an error.
 func (e *PanicError) Unwrap() error {
+	if e == nil { // it may be what an operation panicked with
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
 }
