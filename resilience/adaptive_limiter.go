@@ -201,12 +201,11 @@ func (a *AdaptiveLimiter) judge(ctx context.Context, call Call, outcome Outcome)
 	case Succeeded, Ignored:
 		return callAnswered
 	case Failed:
-		if a.cfg.OverloadIf != nil {
-			return a.ask(ctx, call, outcome.Err)
-		}
 		switch err := outcome.Err; {
 		case isTimeout(err):
 			return callTimedOut
+		case a.cfg.OverloadIf != nil:
+			return a.ask(ctx, call, err)
 		case isTurnedAway(err):
 			return callTurnedAway
 		}
