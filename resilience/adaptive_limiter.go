@@ -106,7 +106,7 @@ func (a *AdaptiveLimiter) Admit(ctx context.Context, call Call) (Permit, error) 
 		if passed(a.expires.Load(), at) {
 			a.update(ctx, call, func(m *adaptation) bool { return m.look(at) })
 		}
-		return Permit{}, &LimitedError{Layer: a.cfg.Name, Reason: reason}
+		return Permit{}, limited(a.cfg.Name, events.TypeAdaptiveLimiter, reason, a.Snapshot())
 	}
 	if !passed(a.wake.Load(), at) {
 		return Permit{}, nil
