@@ -110,7 +110,7 @@ func (r Retry) check() error {
 	c := checks{typ: "Retry"}
 	c.name("Name", r.Name, false)
 	if r.MaxAttempts < Unlimited || r.MaxAttempts > math.MaxInt32 {
-		c.refuse("MaxAttempts", r.MaxAttempts, "at least 1, Unlimited, or 0 for the default, 3")
+		c.refuse("MaxAttempts", r.MaxAttempts, "at least 1 and at most 2147483647, Unlimited, or 0 for the default, 3")
 	}
 	backoff := backoffLiteral(r.Backoff)
 	checkBackoff(&c, backoff)
