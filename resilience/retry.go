@@ -44,7 +44,7 @@ type Retry struct {
 	OnRetry func(ctx context.Context, failed FailedAttempt) bool
 	// RetryRejections also retries when a circuit breaker further in refuses, after what is left of its cooldown. A
 	// turn that is refused counts toward MaxAttempts. Refusals by limiters are never retried. Without a breaker inside the
-	// retry it does nothing.
+	// retry, or one that the operation itself goes through, it does nothing.
 	RetryRejections bool
 	// StopOnLongHint ends the retry when the peer asks for a longer wait than MaxDelay, instead of retrying earlier
 	// than it asked.
