@@ -200,7 +200,7 @@ func (s *Source) Layers() []*Source {
 
 // has tells whether a pipeline has a layer of a type.
 func (s *Source) has(layerType string) bool {
-	return slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
+	return s != nil && slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
 }
 
 // ID is the source's own number in this process: it is never used again.

@@ -46,6 +46,9 @@ func (c *call) Value(key any) any {
 
 // callOf returns the request that a context is of, nil if it is of none.
 func callOf(ctx context.Context) *call {
+	if ctx == nil {
+		return nil
+	}
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }

@@ -20,8 +20,9 @@ type Transport struct {
 }
 
 var (
-	errNotMade  = errors.New("httpres: the Transport was not made by NewTransport")
-	errNoAnswer = errors.New("httpres: neither a response nor an error came back")
+	errNilRequest = errors.New("httpres: the request is nil")
+	errNotMade    = errors.New("httpres: the Transport was not made by NewTransport")
+	errNoAnswer   = errors.New("httpres: neither a response nor an error came back")
 )
 
 // NewTransport makes a transport that sends its requests with base. Nil means http.DefaultTransport. Its error is that of
@@ -56,6 +57,9 @@ func MustTransport(base http.RoundTripper, cfg Config) *Transport {
 // but for reading and closing its body. An error is the base's, or that of the layer that decided: see
 // resilience.KindOf.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if req == nil {
+		return nil, errNilRequest
+	}
 	body := bodyOf(req)
 	defer func() { body.done(resp != nil) }()
 	if t.pipeline == nil {

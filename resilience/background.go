@@ -54,6 +54,10 @@ func (b *background) wait(ctx context.Context) error {
 		b.mu.Unlock()
 		return nil
 	}
+	if ctx == nil {
+		b.mu.Unlock()
+		return errNilContext
+	}
 	idle := make(chan struct{})
 	b.waiting = append(b.waiting, idle)
 	b.mu.Unlock()

@@ -177,6 +177,9 @@ func (c *attemptContext) Value(key any) any {
 // AttemptNumber returns the 1-based number of the attempt that ctx is of, counted over the whole call; 1 outside of a
 // pipeline.
 func AttemptNumber(ctx context.Context) int {
+	if ctx == nil {
+		return 1
+	}
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
 	}

@@ -10,6 +10,7 @@ import (
 
 var (
 	errNilOperation = errors.New("resilience: the operation is nil")
+	errNilContext   = errors.New("resilience: the context is nil")
 	errNotBuilt     = errors.New("resilience: the pipeline was not made by NewPipeline")
 )
 
@@ -24,6 +25,9 @@ func (p *Pipeline[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, 
 func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 	if op == nil {
 		return v, errNilOperation
+	}
+	if ctx == nil {
+		return v, errNilContext
 	}
 	if ctx.Err() != nil {
 		return v, canceled(ctx, nil)

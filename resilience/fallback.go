@@ -215,6 +215,9 @@ func keyed(ctx context.Context, key string) context.Context {
 // CallKey returns, from the context that [Fallback].To gets, the key that was given to DoKey; empty if there was none,
 // and in other contexts.
 func CallKey(ctx context.Context) string {
+	if ctx == nil {
+		return ""
+	}
 	key, _ := ctx.Value(callKey{}).(string)
 	return key
 }
