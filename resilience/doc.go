@@ -21,7 +21,7 @@
 //
 //	[Singleflight] [Fallback] Bulkhead, Timeout (the call), Retry, RateLimiter or AdaptiveLimiter, Breaker, Timeout (the attempt)
 //
-// and leaves out what the call does not need. docs/recipes.md says why, and has twelve compositions for other needs. Some
+// and leaves out what the call does not need. docs/recipes.md says why, and has compositions for other needs. Some
 // orders that hardly do what was meant tell so: see [Pipeline.Warnings].
 //
 // # Who asks what about a failure

@@ -163,7 +163,7 @@ func TestHedgeIsDescribed(t *testing.T) {
 	}
 	got := fmt.Sprint(layers)
 	want := "[{0 hedge hedge  0 [{max_attempts 2} {delay 1s} {wait_losers false}]} " +
-		"{1 all hedge extra 0 [{max_attempts 3} {delay 1ms} {learn quantile 0.9 of 1m0s, 1ms to 1s} {budget extra} {wait_losers true}]}]"
+		"{1 all hedge extra 0 [{max_attempts 3} {delay 1ms} {learn quantile 0.9 of 1m0s, 1ms to 1s, from 20 answers on} {budget extra} {wait_losers true}]}]"
 	if got != want {
 		t.Errorf("described as\n%s, want\n%s", got, want)
 	}

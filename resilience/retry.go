@@ -82,6 +82,9 @@ func (r Retry) LayerInfo() LayerInfo {
 		{"retry_rejections", fmt.Sprint(r.RetryRejections)},
 		{"deadline_aware", fmt.Sprint(!r.IgnoreDeadline)},
 	}
+	if r.StopOnLongHint {
+		settings = append(settings, Setting{"stop_on_long_hint", "true"})
+	}
 	if r.Budget != nil {
 		settings = append(settings, Setting{"budget", r.Budget.Name()})
 	}
