@@ -82,6 +82,10 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 bench-peers: ## the same work done by us and by our peers, side by side; writes docs/benchmarks.md
 	@cd benchmarks && go run . -o ../docs/benchmarks.md && echo "see docs/benchmarks.md"
 
+.PHONY: bench-scale
+bench-scale: ## what a call costs while something grows: pipelines, layers, keys, goroutines, events; writes docs/scale.md
+	@cd benchmarks && go run . -scale ../docs && echo "see docs/scale.md"
+
 .PHONY: golden
 golden: ## writes the golden files and the tables of docs/ anew; read the diff
 	@for d in $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
