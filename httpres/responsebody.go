@@ -14,8 +14,7 @@ import (
 type responseBody struct {
 	io.ReadCloser               // the base's; NoBody where it has none
 	given         io.ReadCloser // what the base gave
-	sent          *http.Request // nil for a response that a layer of the user's made
-	call          *call         // whose attempt got it; nil, too
+	attempt       *attempt      // that got it; nil for a response that a layer of the user's made
 	upgraded      bool          // it is the connection itself: the end of what can be read is not the end
 	release       func(error)   // set before the caller has the response; may be called again
 
@@ -39,9 +38,9 @@ type halfCloser interface{ CloseWrite() error }
 
 func (b halfClosableBody) CloseWrite() error { return b.half.CloseWrite() }
 
-// attach gives an attempt's response a body of ours.
-func attach(resp *http.Response, sent *http.Request, c *call) {
-	b := &responseBody{ReadCloser: resp.Body, given: resp.Body, sent: sent, call: c}
+// attach makes a zero body that of a response.
+func (b *responseBody) attach(resp *http.Response, a *attempt) {
+	b.ReadCloser, b.given, b.attempt = resp.Body, resp.Body, a
 	if resp.Body == nil {
 		b.ReadCloser = http.NoBody
 	}
@@ -55,7 +54,7 @@ func attach(resp *http.Response, sent *http.Request, c *call) {
 	}
 }
 
-// attached returns the body that attach gave to a response, nil if it has none.
+// attached returns the body of ours that a response has, nil if it has none.
 func attached(resp *http.Response) *responseBody {
 	switch b := resp.Body.(type) {
 	case *responseBody:
@@ -79,8 +78,8 @@ func hold(resp *http.Response, release func(error)) *http.Response {
 	if b == nil {
 		own := *resp
 		resp = &own
-		attach(resp, nil, nil)
-		b = attached(resp)
+		b = new(responseBody)
+		b.attach(resp, nil)
 	}
 	if b.ReadCloser == http.NoBody {
 		release(nil)
@@ -114,8 +113,8 @@ func (b *responseBody) Read(p []byte) (n int, err error) {
 		b.ended()
 		return n, err
 	}
-	if b.sent != nil {
-		if limit, ok := context.Cause(b.sent.Context()).(*resilience.TimeoutError); ok {
+	if b.attempt != nil {
+		if limit, ok := context.Cause(b.attempt).(*resilience.TimeoutError); ok {
 			err = limit // as HTTP/1 has it; HTTP/2 tells of a deadline only
 		}
 	}
@@ -146,10 +145,10 @@ func (b *responseBody) ended() {
 
 // sentReplay returns the body that the request was sent with, nil if that is none of ours.
 func (b *responseBody) sentReplay() *replay {
-	if b.sent == nil {
+	if b.attempt == nil {
 		return nil
 	}
-	r, _ := b.sent.Body.(*replay)
+	r, _ := b.attempt.sent.Body.(*replay)
 	return r
 }
 

@@ -76,7 +76,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 			stop()
 		}
 	}()
-	resp, err = c.pipeline.Do(c, c.attempt)
+	resp, err = c.pipeline.Do(c, sendOnce)
 	if err != nil {
 		return nil, withoutMarks(err)
 	}
