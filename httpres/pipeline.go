@@ -95,5 +95,5 @@ var errNotHeld = errors.New("httpres: the pipeline given to WithPipeline ended t
 // held tells whether a response that came through another's pipeline can be read.
 func held(resp *http.Response) bool {
 	b := attached(resp)
-	return b == nil || b.attempt == nil || b.ReadCloser == http.NoBody || b.release != nil || b.attempt.Err() == nil
+	return b == nil || b.attempt == nil || b.ReadCloser == http.NoBody || b.holds || b.attempt.Err() == nil
 }

@@ -16,7 +16,9 @@ type responseBody struct {
 	given         io.ReadCloser // what the base gave
 	attempt       *attempt      // that got it; nil for a response that a layer of the user's made
 	upgraded      bool          // it is the connection itself: the end of what can be read is not the end
-	release       func(error)   // set before the caller has the response; may be called again
+	holds         bool          // held or more is set, before the caller has the response
+	held          resilience.Held
+	more          func(error) // what is released after held; may be called again
 
 	closing  sync.Once
 	closeErr error
@@ -67,12 +69,37 @@ func attached(resp *http.Response) *responseBody {
 	return nil
 }
 
-// hold has release called when the response's body is done with: at once if it has none. It may be called several times
-// for one response. A response that a layer of the user's made may be others' as well: it is copied.
-func hold(resp *http.Response, release func(error)) *http.Response {
-	if resp == nil {
+// hold has held released when the response's body is done with: at once if it has none. It may be called several times for
+// one response.
+func hold(resp *http.Response, held resilience.Held) *http.Response {
+	resp, b := holder(resp)
+	switch {
+	case b == nil:
+		held.Release(nil)
+	case b.holds:
+		b.also(held.Release)
+	default:
+		b.holds, b.held = true, held
+	}
+	return resp
+}
+
+// holdAlso is hold for a function. It may be called several times, too.
+func holdAlso(resp *http.Response, release func(error)) *http.Response {
+	resp, b := holder(resp)
+	if b == nil {
 		release(nil)
-		return nil
+	} else {
+		b.also(release)
+	}
+	return resp
+}
+
+// holder returns the body that can hold something, nil if there is nothing to be read. A response that a layer of the
+// user's made may be others' as well: it is copied.
+func holder(resp *http.Response) (*http.Response, *responseBody) {
+	if resp == nil {
+		return nil, nil
 	}
 	b := attached(resp)
 	if b == nil {
@@ -82,18 +109,20 @@ func hold(resp *http.Response, release func(error)) *http.Response {
 		b.attach(resp, nil)
 	}
 	if b.ReadCloser == http.NoBody {
-		release(nil)
-		return resp
+		return resp, nil
 	}
-	before := b.release
-	b.release = release
+	return resp, b
+}
+
+func (b *responseBody) also(release func(error)) {
+	before := b.more
+	b.holds, b.more = true, release
 	if before != nil {
-		b.release = func(err error) {
+		b.more = func(err error) {
 			defer release(err)
 			before(err)
 		}
 	}
-	return resp
 }
 
 // handOver returns the response as the caller should get it: without a body of ours where the base gave none.
@@ -153,7 +182,8 @@ func (b *responseBody) sentReplay() *replay {
 }
 
 func (b *responseBody) done(err error) {
-	if b.release != nil {
-		b.release(err)
+	if b.more != nil {
+		defer b.more(err)
 	}
+	b.held.Release(err)
 }

@@ -88,7 +88,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		return nil, errNotHeld
 	}
 	if stop != nil {
-		resp = hold(resp, func(error) { stop() })
+		resp = holdAlso(resp, func(error) { stop() })
 	}
 	return handOver(resp), nil
 }

@@ -92,7 +92,7 @@ func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard 
 	v, err = f.unheld(ctx, call, op, heard)
 	late = nil
 	if err == nil && len(held.ends) > 0 {
-		v = f.hold(v, held.releaseAll)
+		v = f.hold(v, Held{held})
 		handedOver = true
 	}
 	return v, err

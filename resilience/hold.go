@@ -5,6 +5,18 @@ import (
 	"sync/atomic"
 )
 
+// Held is what the layers of a call keep for the value that it returned: permits of bulkheads, contexts (see
+// PipelineConfig.Hold). The zero value keeps nothing. It is safe for concurrent use.
+type Held struct{ holding *holding }
+
+// Release lets go. err tells the gates how the value ended, nil that it ended well. The first call counts; it returns when
+// they have been told.
+func (h Held) Release(err error) {
+	if h.holding != nil {
+		h.holding.releaseAll(err)
+	}
+}
+
 // holding is what the layers of one call do when the value that it returned is released (see PipelineConfig.Hold).
 type holding struct {
 	ends     []heldPart
