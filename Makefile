@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples
+MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples examples/clients
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.
@@ -25,6 +25,10 @@ demo: ## the main job: a real outage, survived and told; once built it ends with
 	@cd examples && go build -o ../bin/demo ./demo
 	@./bin/demo $(if $(SERVE),-serve) $(if $(LISTEN),-listen $(LISTEN))
 
+.PHONY: example
+example: ## runs one example with a client: make example NAME=database (broker, smtp, sdk, connect, openapi)
+	@cd examples/clients && go run ./$(NAME)
+
 .PHONY: test
 test: ## all tests of all modules
 	@$(call each,go test -count=1 ./...)
@@ -32,7 +36,7 @@ test: ## all tests of all modules
 
 .PHONY: race
 race: ## all tests with the race detector, COUNT times
-	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen) echo -run=^$$ .;; *) echo ./...;; esac))
+	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen | examples/clients) echo -run=^$$ .;; *) echo ./...;; esac))
 # What runs the engines of others is left out: they would be built with the detector for minutes.
 
 .PHONY: check
