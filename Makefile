@@ -40,7 +40,7 @@ race: ## all tests with the race detector, COUNT times
 # What runs the engines of others is left out: they would be built with the detector for minutes.
 
 .PHONY: check
-check: format vet lint tidy alone ## everything but the tests: format, vet, lint, tidy, each module alone
+check: format vet lint tidy alone generated ## everything but the tests: format, vet, lint, tidy, each module alone, generated code
 
 .PHONY: format
 format: ## fails if a file is not formatted
@@ -67,6 +67,10 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 .PHONY: alone
 alone: ## every module builds and vets without the workspace
 	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
+
+.PHONY: generated
+generated: ## generates the example's OpenAPI client anew; fails if it was not current
+	@cd examples/clients/openapi/orders && go generate . && git diff --exit-code -- .
 
 .PHONY: test-alone
 test-alone: ## all tests of each module without the workspace

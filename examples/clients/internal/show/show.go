@@ -12,7 +12,7 @@ import (
 
 // shown are the attributes that a line has. A service writes them all.
 var shown = []string{
-	slog.MessageKey, events.KeyPipelineName, events.KeyLayerName, events.KeyAttemptNumber, events.KeyOutcome, events.KeyReason,
+	slog.LevelKey, slog.MessageKey, events.KeyPipelineName, events.KeyLayerName, events.KeyAttemptNumber, events.KeyOutcome, events.KeyReason,
 	events.KeyErrorType, events.KeyState,
 }
 
