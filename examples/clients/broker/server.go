@@ -27,7 +27,7 @@ func startServer(dir string, port int) (*server.Server, error) {
 }
 
 // createStream makes the stream that keeps the orders. It recognises a message for longer than the outbox waits between
-// two attempts, so that one whose acknowledgement was lost is not there twice.
+// two attempts, so that one whose acknowledgement was lost is not there twice, unless an outage comes between them.
 func createStream(ctx context.Context, conn *nats.Conn) (jetstream.Stream, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
