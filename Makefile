@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples
+MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples examples/clients
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.
@@ -28,6 +28,10 @@ demo: ## the main job: a real outage, survived and told; once built it ends with
 	@cd examples && go build -o ../bin/demo ./demo
 	@./bin/demo $(if $(SERVE),-serve) $(if $(LISTEN),-listen $(LISTEN))
 
+.PHONY: example
+example: ## runs one example with a client: make example NAME=database (broker, smtp, sdk, connect, openapi)
+	@cd examples/clients && go run ./$(NAME)
+
 .PHONY: test
 test: ## all tests of all modules
 	@$(call each,go test -count=1 ./...)
@@ -35,11 +39,11 @@ test: ## all tests of all modules
 
 .PHONY: race
 race: ## all tests with the race detector, COUNT times
-	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen) echo -run=^$$ .;; *) echo ./...;; esac))
+	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen | examples/clients) echo -run=^$$ .;; *) echo ./...;; esac))
 # What runs the engines of others is left out: they would be built with the detector for minutes.
 
 .PHONY: check
-check: format vet lint tidy alone ## everything but the tests: format, vet, lint, tidy, each module alone
+check: format vet lint tidy alone generated ## everything but the tests: format, vet, lint, tidy, each module alone, generated code
 
 .PHONY: format
 format: ## fails if a file is not formatted
@@ -66,6 +70,10 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 .PHONY: alone
 alone: ## every module builds and vets without the workspace
 	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
+
+.PHONY: generated
+generated: ## generates the example's OpenAPI client anew; fails if it was not current
+	@cd examples/clients/openapi/orders && go generate . && git diff --exit-code -- .
 
 .PHONY: test-alone
 test-alone: ## all tests of each module without the workspace
