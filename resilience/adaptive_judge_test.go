@@ -96,7 +96,7 @@ func TestAdaptiveLimiterMeasuresHeldValuesUntilTheCallReturns(t *testing.T) {
 			a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
 			release := func(error) {}
 			p := MustPipeline(PipelineConfig[int]{Name: "p", Layers: []Layer{of(a)}, Bus: events.Off(),
-				Hold: func(v int, r func(error)) int { release = r; return v }})
+				Hold: func(v int, r Held) int { release = r.Release; return v }})
 			for range 3 * minSampled {
 				if _, err := p.DoKey(t.Context(), "key", func(context.Context) (int, error) { time.Sleep(10 * time.Millisecond); return 1, nil }); err != nil {
 					t.Fatal(err)

@@ -42,7 +42,7 @@ func everyLayer() []resilience.Layer {
 // PIPE-12
 func TestTheLastAttemptsErrorIsReturnedAsItIs(t *testing.T) {
 	passed := func(_ int, err error) error { return err }
-	hold := func(v int, _ func(error)) int { return v }
+	hold := func(v int, _ resilience.Held) int { return v }
 	for what, cfg := range map[string]resilience.PipelineConfig[int]{
 		"plain": {}, "classified": {Classify: passed}, "held": {Hold: hold}, "all": {Classify: passed, Hold: hold, RecoverPanics: true, RetryIf: func(error) bool { return true }},
 	} {
