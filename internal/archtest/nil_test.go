@@ -82,6 +82,7 @@ func withNil() map[string]nilCall {
 		"resilience.Keyed.AcquireKey ctx":        {noContext, func() error { return acquired(keys.AcquireKey(none, "k")) }},
 		"resilience.Lease.Done err":              {"", func() error { lease, _ := db.Acquire(context.Background()); lease.Done(nil); return nil }},
 		"resilience.Lease.Release err":           {"", func() error { lease, _ := db.Acquire(context.Background()); lease.Release(nil); return nil }},
+		"resilience.Held.Release err":            {"", func() error { resilience.Held{}.Release(nil); return nil }},
 		"resilience.Around f":                    {`Around.f = <nil>: must be a function`, func() error { return built(resilience.Around("a", nil)) }},
 		"resilience.FallbackTo to":               {"must be a function", func() error { return built(resilience.FallbackTo[int](nil)) }},
 		"resilience.AttemptNumber ctx":           {"", func() error { return fine(resilience.AttemptNumber(none)) }},
