@@ -84,7 +84,7 @@ type record struct {
 	working, backoff, queued time.Duration
 	decision
 
-	held   holding
+	held   *holding      // nil unless the call returns a value that is held
 	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
 }
 
@@ -113,12 +113,20 @@ func newRecord(ctx context.Context, key string, heard bool) *record {
 	if !heard {
 		return new(record)
 	}
-	both := &struct {
-		record
-		execution
-	}{execution: execution{nested: events.Nested(ctx), key: key, id: lastExecution.Add(1), began: time.Now(), beganAt: now()}}
-	both.record.execution = &both.execution
-	return &both.record
+	r := new(observedRecord)
+	r.start(ctx, key)
+	return &r.record
+}
+
+// observedRecord is the record of an observed call, allocated at once.
+type observedRecord struct {
+	record
+	room execution
+}
+
+func (r *observedRecord) start(ctx context.Context, key string) {
+	r.room = execution{nested: events.Nested(ctx), key: key, id: lastExecution.Add(1), began: time.Now(), beganAt: now()}
+	r.execution = &r.room
 }
 
 func (e *execution) meta(source *events.Source, attempt int, at int64) events.Meta {

@@ -28,7 +28,9 @@ func (c Call) fork(into *record) Call {
 	*into = record{
 		execution: r.execution, kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
 	}
-	into.held.on = r.held.on
+	if r.held != nil {
+		into.held = new(holding)
+	}
 	r.reserved, r.delay = 0, 0
 	c.rec = into
 	return c
@@ -45,7 +47,9 @@ func (c Call) join(fork *record) {
 	r.working += fork.working
 	r.backoff += fork.backoff
 	r.queued += fork.queued
-	r.held.ends = append(r.held.ends, fork.held.ends...)
+	if r.held != nil && fork.held != nil {
+		r.held.ends = append(r.held.ends, fork.held.ends...)
+	}
 	c.left()
 }
 
