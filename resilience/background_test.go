@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -14,24 +15,24 @@ func TestWaitingForGoroutinesEndsWhenNoneRuns(t *testing.T) {
 			t.Error("nothing runs")
 		}
 		b.began()
-		waited := 0
+		var waited atomic.Int32
 		for range 3 {
 			go func() {
 				if b.wait(t.Context()) == nil {
-					waited++
+					waited.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
 		b.tell() // by one who was the last when another began
 		synctest.Wait()
-		if waited > 0 || b.count() != 1 {
-			t.Errorf("%d are told although %d runs", waited, b.count())
+		if waited.Load() > 0 || b.count() != 1 {
+			t.Errorf("%d are told although %d runs", waited.Load(), b.count())
 		}
 		b.ended()
 		synctest.Wait()
-		if waited != 3 || b.count() != 0 {
-			t.Errorf("%d of 3 are told", waited)
+		if waited.Load() != 3 || b.count() != 0 {
+			t.Errorf("%d of 3 are told", waited.Load())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		b.began()
