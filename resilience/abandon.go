@@ -52,16 +52,12 @@ func (a *abandoning[T]) run(ctx context.Context, call Call, op Operation[T]) (v 
 			if call.observed() {
 				call.rec.working += time.Duration(now() - began)
 			}
-			if call.rec != nil {
-				call.rec.left()
-			}
+			call.left()
 			return v, ctx.Err()
 		}
 		<-r.done
 	}
-	if call.rec != nil {
-		call.rec.join(&r.rec)
-	}
+	call.join(&r.rec)
 	if r.panic != nil {
 		panic(r.panic)
 	}

@@ -78,22 +78,22 @@ func outgoing(ctx context.Context, err error) error {
 // recorded runs a call that has a record.
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
 	if f.hold != nil && !call.valueless {
-		call.rec = newRecordThatHolds()
-		return f.held(ctx, call, op, heard)
+		call.rec = newRecordThatHolds(ctx, call.key, heard)
+		return f.held(ctx, call, op)
 	}
-	call.rec = new(record)
-	return f.unheld(ctx, call, op, heard)
+	call.rec = newRecord(ctx, call.key, heard)
+	return f.unheld(ctx, call, op)
 }
 
 // held runs a call whose value the layers hold until it is released.
-func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
+func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 	held, late, handedOver := call.rec.held, errNotReturned, false
 	defer func() {
 		if !handedOver { // there is no value, or Hold did not return one
 			held.releaseAll(late)
 		}
 	}()
-	v, err = f.unheld(ctx, call, op, heard)
+	v, err = f.unheld(ctx, call, op)
 	late = nil
 	if err == nil && len(held.ends) > 0 {
 		v = f.hold(v, Held{held})
@@ -102,8 +102,8 @@ func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard 
 	return v, err
 }
 
-func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	if heard {
+func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	if call.observed() {
 		return f.observed(ctx, call, op)
 	}
 	v, err = f.run(ctx, call, op)
@@ -116,7 +116,6 @@ func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T], hear
 // observed runs a call whose beginning and end are told.
 func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T]) (v T, err error) {
 	rec := call.rec
-	rec.start(caller, call.key)
 	call.now, call.timed = rec.beganAt, true
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.ExecutionFinished]

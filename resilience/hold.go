@@ -36,12 +36,15 @@ type holdingRoom struct {
 
 // recordThatHolds is the record of a call whose value is held.
 type recordThatHolds struct {
-	record
+	observedRecord
 	holding holding
 }
 
-func newRecordThatHolds() *record {
+func newRecordThatHolds(ctx context.Context, key string, heard bool) *record {
 	r := new(recordThatHolds)
+	if heard {
+		r.start(ctx, key)
+	}
 	r.held = &r.holding
 	r.holding.ends = r.holding.room.ends[:0]
 	return &r.record

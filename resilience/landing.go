@@ -39,7 +39,7 @@ func (d *landing[T]) took(call Call, leads bool) {
 		return
 	}
 	if leads && d.rec != nil {
-		call.rec.join(d.rec)
+		call.join(d.rec)
 	}
 	call.rec.decision = d.told
 	call.rec.shared = nil
