@@ -29,13 +29,13 @@ func (c curve) contention(goroutines int, s settings) (map[string][]contended, e
 		for range goroutines {
 			works = append(works, make())
 		}
-		warm, err := run(works, 100)
+		warm, err := run(works, 100, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.name, err)
 		}
 		n := max(100, int(s.round/max(warm.wall, 1)/time.Duration(goroutines)))
 		earlier := lockWaits()
-		if _, err := run(works, n); err != nil {
+		if _, err := run(works, n, nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.name, err)
 		}
 		all[l.name] = nil

@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 )
 
 var workloads = []workload{floors, retryFirst, retryThird, breakerConsecutive, breakerWindowed, breakerOpen, timeouts, timeoutsWaiting,
-	bulkheads, rateLimiters, flights, hedges, stack, stackWaiting}
+	bulkheads, rateLimiters, flights, hedges, stack, stackWaiting, gets, checks}
 
 func main() {
 	rounds := flag.Int("rounds", 21, "how many `rounds` each contestant has")
 	round := flag.Duration("round", 20*time.Millisecond, "how long a round lasts, about")
+	only := flag.String("only", "", "measure only the workloads with this `word` in their names")
 	out := flag.String("o", "", "the `file` to write instead of the standard output")
 	docs := flag.String("scale", "", "measure what a call costs while something grows, and write scale.md and its pictures into this `folder`")
 	flag.Parse()
-	measure := func(s settings) error { return benchmark(s, *out) }
+	measure := func(s settings) error { return benchmark(s, *only, *out) }
 	if *docs != "" {
 		measure = func(s settings) error { return scale(s, *docs) }
 	}
@@ -45,12 +47,15 @@ func scale(s settings, docs string) error {
 	return all.write(docs, s)
 }
 
-func benchmark(s settings, out string) error {
+func benchmark(s settings, only, out string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
 	var results [][]result
 	for _, w := range workloads {
+		if !strings.Contains(w.name, only) {
+			continue
+		}
 		for _, goroutines := range []int{1, runtime.GOMAXPROCS(0)} {
 			if goroutines > 1 && (w.name == floors.name || w.name == flights.name) {
 				continue // the parts are known, and flights would be joined

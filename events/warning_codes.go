@@ -36,11 +36,14 @@ const (
 	WarningEmptyKey = "empty_key"
 	// WarningKeyedFull: a Keyed has no room for another key: new ones share a gate.
 	WarningKeyedFull = "keyed_full"
+	// WarningClientTimeout: the client around a pipeline has a limit of its own, shorter than a Timeout of the pipeline.
+	WarningClientTimeout = "client_timeout"
 )
 
 // WarningCodes lists the codes of this module's warnings.
 func WarningCodes() []string {
 	return []string{WarningDuplicateName, WarningManySources, WarningTimeoutOrder, WarningTimeoutTwice, WarningTotalTooShort,
 		WarningCooldownTooLong, WarningNestedRetry, WarningBulkheadInRetry, WarningShortDuration, WarningHangUnnoticed, WarningOtherBus,
-		WarningEmptyKey, WarningKeyedFull, WarningFailuresHidden, WarningAdaptiveOutsideRetry, WarningRejectionsNotRetried, WarningSameName}
+		WarningEmptyKey, WarningKeyedFull, WarningFailuresHidden, WarningAdaptiveOutsideRetry, WarningRejectionsNotRetried, WarningSameName,
+		WarningClientTimeout}
 }

@@ -17,6 +17,7 @@ type Transport struct {
 	cfg      Config // with defaults
 	pipeline *resilience.Pipeline[*http.Response]
 	repeats  bool // a layer may send a request more than once
+	outer    outerClient
 }
 
 var (
@@ -41,6 +42,7 @@ func NewTransport(base http.RoundTripper, cfg Config) (*Transport, error) {
 		return nil, err
 	}
 	t.pipeline = pipeline
+	t.outer.expect(pipeline.Describe())
 	return t, nil
 }
 
@@ -80,6 +82,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 			stop()
 		}
 	}()
+	t.look(ctx, c)
 	resp, err = c.pipeline.Do(c, sendOnce)
 	if err != nil {
 		return nil, withoutMarks(err)

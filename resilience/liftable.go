@@ -103,11 +103,7 @@ func (c *liftable) Deadline() (time.Time, bool) {
 // Err is DeadlineExceeded when a limit has passed, as with a deadline of the standard library's.
 func (c *liftable) Err() error {
 	err := c.Context.Err()
-	if err == nil {
-		return nil
-	}
-	switch cause := context.Cause(c.Context); {
-	case cause == error(c.layer.cause), c.outer != nil && cause == error(c.outer.layer.cause):
+	if err != nil && endedByTimeout(c.Context) {
 		return context.DeadlineExceeded
 	}
 	return err
