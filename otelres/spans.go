@@ -13,13 +13,19 @@ import (
 // text may hold personal data.
 
 func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
-	attributes := append(make([]attribute.KeyValue, 0, 5),
+	attributes := append(make([]attribute.KeyValue, 0, 7),
 		attribute.String(events.KeyOutcome, e.Outcome.String()), attribute.Int(events.KeyAttempts, e.Attempts))
 	if e.Reason != 0 {
 		attributes = append(attributes, attribute.String(events.KeyReason, e.Reason.String()))
 	}
 	if e.Layer != nil && e.Layer.Layer() != "" {
 		attributes = append(attributes, attribute.String(events.KeyLayerName, e.Layer.Layer()))
+	}
+	if e.Backoff > 0 {
+		attributes = append(attributes, attribute.Float64(keyBackoff, e.Backoff.Seconds()))
+	}
+	if e.Queued > 0 {
+		attributes = append(attributes, attribute.Float64(keyQueued, e.Queued.Seconds()))
 	}
 	if failed(e.Outcome) {
 		class := f.class(e.Err)
