@@ -12,7 +12,7 @@ import (
 // What is written on spans, all of it only if the span is recording. Statuses are described by the error's class: its
 // text may hold personal data.
 
-func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
+func setExecution(span trace.Span, e *events.ExecutionFinished, f *failures) {
 	attributes := append(make([]attribute.KeyValue, 0, 7),
 		attribute.String(events.KeyOutcome, e.Outcome.String()), attribute.Int(events.KeyAttempts, e.Attempts))
 	if e.Reason != 0 {
@@ -35,7 +35,7 @@ func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
 	span.SetAttributes(attributes...)
 }
 
-func setAttemptStart(span trace.Span, e events.AttemptStarted) {
+func setAttemptStart(span trace.Span, e *events.AttemptStarted) {
 	number := attribute.Int(events.KeyAttemptNumber, e.Attempt)
 	if e.Kind != events.AttemptRetry {
 		span.SetAttributes(number)
