@@ -121,6 +121,7 @@ func exposition(t *testing.T, registry *prometheus.Registry) map[string]string {
 			continue
 		}
 		lines["# TYPE "+f.GetName()] = f.GetType().String()
+		lines["# HELP "+f.GetName()] = f.GetHelp()
 		for _, m := range f.GetMetric() {
 			var labels []string
 			for _, l := range m.GetLabel() {

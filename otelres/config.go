@@ -23,8 +23,8 @@ type Config struct {
 	// OmitSingleAttempts leaves out the attempt's span in pipelines in which no second attempt is possible: it would
 	// repeat the execution's.
 	OmitSingleAttempts bool
-	// OmitSpanEvents leaves out the span events: retry scheduled, call rejected, timeout fired, fallback
-	// used, breaker's state changed.
+	// OmitSpanEvents leaves out the span events: retry scheduled, retry stopped, call rejected, timeout fired, fallback
+	// used, hedge denied, fault injected, breaker's state changed.
 	OmitSpanEvents bool
 	// Durations says which durations are measured. Zero means DurationsAll. The counters stay in any case.
 	Durations Durations

@@ -74,7 +74,7 @@ func (r *rig) story() {
 	r.execution(ctx, users, events.ExecutionFinished{Outcome: events.OutcomeSuccess, Attempts: 2, Duration: 350 * ms,
 		Working: 100 * ms, Backoff: 250 * ms}, func(ctx context.Context) {
 		r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: events.OutcomeFailure, Err: class("connection_refused"), Duration: 50 * ms}, nil)
-		r.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: of(retry, 1), Delay: 250 * ms, Err: class("connection_refused")})
+		r.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: of(retry, 1), Delay: 250 * ms, Err: class("connection_refused"), HintedByPeer: true})
 		r.attempt(ctx, users, 2, 250*ms, events.AttemptFinished{Outcome: events.OutcomeSuccess, Duration: 50 * ms}, nil)
 	})
 	r.execution(ctx, users, events.ExecutionFinished{Outcome: events.OutcomeRejected, Reason: events.ReasonOpen, Layer: breaker,

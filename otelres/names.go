@@ -11,6 +11,11 @@ const scope = "github.com/telltale-go/telltale/otelres"
 // Keys that no event has.
 const (
 	keyRetryDelay     = "resilience.retry.delay_s"
+	keyRetryHinted    = "resilience.retry.hinted"
+	keyBackoff        = "resilience.execution.backoff_s"
+	keyQueued         = "resilience.execution.queued_s"
+	keyTimeoutLimit   = "resilience.timeout.limit_s"
+	keyFaultDelay     = "resilience.chaos.delay_s"
 	attemptSpanSuffix = " attempt" // behind the pipeline's name, which is the execution span's
 	spanEventPrefix   = "resilience."
 )
@@ -18,10 +23,13 @@ const (
 // Names of span events.
 const (
 	spanEventRetryScheduled = spanEventPrefix + "retry.scheduled"
+	spanEventRetryStopped   = spanEventPrefix + "retry.stopped"
 	spanEventRejected       = spanEventPrefix + "call.rejected"
 	spanEventTimedOut       = spanEventPrefix + "timeout.fired"
 	spanEventStateChanged   = spanEventPrefix + "circuit_breaker.state_changed"
 	spanEventFallbackUsed   = spanEventPrefix + "fallback.used"
+	spanEventHedgeDenied    = spanEventPrefix + "hedge.denied"
+	spanEventFault          = spanEventPrefix + "fault.injected"
 )
 
 // Kind is a metric's kind.

@@ -25,7 +25,7 @@ type Config struct {
 	// Trace returns the ids of the sampled span in a context; false: there is none. With it, durations carry exemplars with
 	// trace_id and span_id, those of the call and of the attempt if another adapter makes such spans. Nil means no
 	// exemplars. It is otelres.SampledTraceIDs for OpenTelemetry. It is called inside users' calls, from many goroutines at
-	// once. A scrape in text shows exemplars only in the OpenMetrics format.
+	// once, and must not block. A scrape in text shows exemplars only in the OpenMetrics format.
 	Trace func(ctx context.Context) (traceID, spanID string, ok bool)
 	// Keys is for how many keys of each Keyed layer there are series of their own, resilience_keyed_*: those that come first,
 	// until the layer forgets them; the others are one, _OTHER, with the calls without a key. Keys may be personal. Zero

@@ -76,9 +76,10 @@ func (a *adapter) executionStarted(_ context.Context, e events.ExecutionStarted)
 
 // executionFinished ends what executionStarted began, also when the pipeline is gone meanwhile: another of the same name
 // may still show how many calls are active.
-func (c *calls) executionFinished(e events.ExecutionFinished) { c.endExecution(e, nil) }
+func (c *calls) executionFinished(e events.ExecutionFinished) { c.endExecution(&e, nil) }
 
-func (c *calls) endExecution(e events.ExecutionFinished, exemplar prometheus.Labels) {
+// endExecution and endAttempt take pointers: an event is 200 bytes.
+func (c *calls) endExecution(e *events.ExecutionFinished, exemplar prometheus.Labels) {
 	outcome := int(e.Outcome)
 	c.active.Dec()
 	c.executions.at(outcome).Inc()
@@ -98,9 +99,9 @@ func (a *adapter) attemptStarted(_ context.Context, e events.AttemptStarted) (co
 	return nil, r.calls.attemptEnd
 }
 
-func (c *calls) attemptFinished(e events.AttemptFinished) { c.endAttempt(e, nil) }
+func (c *calls) attemptFinished(e events.AttemptFinished) { c.endAttempt(&e, nil) }
 
-func (c *calls) endAttempt(e events.AttemptFinished, exemplar prometheus.Labels) {
+func (c *calls) endAttempt(e *events.AttemptFinished, exemplar prometheus.Labels) {
 	kind, outcome := int(e.Kind), int(e.Outcome)
 	if kind >= len(c.attempts) {
 		kind = 0
