@@ -14,6 +14,9 @@ LISTEN ?=
 COUNT ?= 10
 FUZZTIME ?= 60s
 BENCHTIME ?= 1s
+BASE ?=
+BENCH ?= .
+ROUNDS ?= 6
 
 .PHONY: help
 help: ## this list
@@ -89,6 +92,14 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 .PHONY: bench-peers
 bench-peers: ## the same work done by us and by our peers, side by side; writes docs/benchmarks.md
 	@cd benchmarks && go run . -o ../docs/benchmarks.md && echo "see docs/benchmarks.md"
+
+.PHONY: bench-scale
+bench-scale: ## what a call costs while something grows: pipelines, layers, keys, goroutines, events; writes docs/scale.md
+	@cd benchmarks && go run . -scale ../docs && echo "see docs/scale.md"
+
+.PHONY: bench-compare
+bench-compare: ## the hot paths' benchmarks against the last tag, or BASE=<commit>; only those that match BENCH=<pattern>
+	@tools/bench-compare "$(BASE)" "$(BENCH)" "$(ROUNDS)"
 
 .PHONY: golden
 golden: ## writes the golden files and the tables of docs/ anew; read the diff

@@ -76,7 +76,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 			stop()
 		}
 	}()
-	resp, err = c.pipeline.Do(c, c.attempt)
+	resp, err = c.pipeline.Do(c, sendOnce)
 	if err != nil {
 		return nil, withoutMarks(err)
 	}
@@ -88,7 +88,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		return nil, errNotHeld
 	}
 	if stop != nil {
-		resp = hold(resp, func(error) { stop() })
+		resp = holdAlso(resp, func(error) { stop() })
 	}
 	return handOver(resp), nil
 }

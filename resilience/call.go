@@ -89,7 +89,7 @@ type record struct {
 	working, backoff, queued time.Duration
 	decision
 
-	held   holding
+	held   *holding      // nil unless the call returns a value that is held
 	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
 }
 

@@ -73,27 +73,26 @@ func outgoing(ctx context.Context, err error) error {
 
 // recorded runs a call that has a record.
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	rec := new(record)
-	call.rec = rec
 	if f.hold != nil && !call.valueless {
-		rec.held.on = true
+		call.rec = newRecordThatHolds()
 		return f.held(ctx, call, op, heard)
 	}
+	call.rec = new(record)
 	return f.unheld(ctx, call, op, heard)
 }
 
 // held runs a call whose value the layers hold until it is released.
 func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	release, late, handedOver := call.releaser(), errNotReturned, false
+	held, late, handedOver := call.rec.held, errNotReturned, false
 	defer func() {
 		if !handedOver { // there is no value, or Hold did not return one
-			release(late)
+			held.releaseAll(late)
 		}
 	}()
 	v, err = f.unheld(ctx, call, op, heard)
 	late = nil
-	if err == nil && len(call.rec.held.ends) > 0 {
-		v = f.hold(v, release)
+	if err == nil && len(held.ends) > 0 {
+		v = f.hold(v, Held{held})
 		handedOver = true
 	}
 	return v, err

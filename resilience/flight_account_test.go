@@ -85,7 +85,7 @@ func account(t *testing.T, name string, hold bool, layers func(*resilience.Singl
 		},
 		Discard: func(s *share) error { l.note(l.discarded, s.of); return nil }}
 	if hold {
-		cfg.Hold = func(s *share, release func(error)) *share { return &share{s.of, release} }
+		cfg.Hold = func(s *share, held resilience.Held) *share { return &share{s.of, held.Release} }
 	}
 	p := resilience.MustPipeline(cfg)
 	anything := new(ward).anything(rnd, mu)

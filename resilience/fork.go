@@ -28,7 +28,9 @@ func (c Call) fork(into *record) Call {
 		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,
 		kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
 	}
-	into.held.on = r.held.on
+	if r.held != nil {
+		into.held = new(holding)
+	}
 	r.reserved, r.delay = 0, 0
 	c.rec = into
 	return c
@@ -41,7 +43,9 @@ func (r *record) join(fork *record) {
 	r.working += fork.working
 	r.backoff += fork.backoff
 	r.queued += fork.queued
-	r.held.ends = append(r.held.ends, fork.held.ends...)
+	if r.held != nil && fork.held != nil {
+		r.held.ends = append(r.held.ends, fork.held.ends...)
+	}
 	r.left()
 }
 

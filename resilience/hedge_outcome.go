@@ -111,7 +111,7 @@ func (r *race[T]) conclude(ctx context.Context, call Call) (T, error) {
 	}
 	call.rec.join(&e.rec)
 	if kept {
-		call.onRelease(func(error) { e.cancel(nil) })
+		call.onRelease(onlyEnds(func() { e.cancel(nil) }))
 	}
 	if e.panic != nil {
 		panic(e.panic)

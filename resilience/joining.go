@@ -214,7 +214,7 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 		return
 	}
 	if hold := f.landing.hold; hold != nil {
-		defer hold.release(nil)
+		defer hold.letGo(nil)
 	}
 	if f.landing.users.Add(-1) == 0 {
 		l.discard(ctx, call, f.landing.v)
@@ -248,7 +248,7 @@ func (l *joining[T]) land(f *flight[T], run *Call, c *caught[T]) (d *landing[T])
 // waited, whose stacks have room for it, or was by the last who left.
 func (l *joining[T]) letGo(f *flight[T], run *Call, c *caught[T]) (kept bool) {
 	if run.holds() && delivers(c.err) {
-		run.onRelease(func(error) { f.cancel(nil) })
+		run.onRelease(onlyEnds(func() { f.cancel(nil) }))
 		return true
 	}
 	if run.holds() {
