@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,13 +17,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// asCommand is a variable of the environment that makes the test's binary the command.
+const asCommand = "BROKER_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // The command runs as a process of its own and is killed in the middle of a batch, twice, while it places orders.
 func TestAKilledProcessLosesNothing(t *testing.T) {
 	s := newSite(t, production(20))
-	binary := filepath.Join(t.TempDir(), "broker")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	s.place(t, 150) // so that the first batches are full ones
 	var published atomic.Int64
 	heard := make(chan struct{}, 100_000)
@@ -34,7 +40,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 
 	var promised []string // orders that a process said it had placed
 	for kill := range 2 {
-		p := start(t, binary, s, "-orders", "200")
+		p := start(t, s, "-orders", "200")
 		await(t, heard, 70)
 		if err := p.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -44,7 +50,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 			t.Errorf("kill %d: no message was leased, so the process was not in the middle of a batch", kill)
 		}
 	}
-	last := start(t, binary, s)
+	last := start(t, s)
 	for deadline := time.Now().Add(time.Minute); s.count(t, `true`) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d messages are still in the outbox", s.count(t, `true`))
@@ -85,10 +91,11 @@ type process struct {
 }
 
 // start starts the relay as a process. Its leases end soon.
-func start(t *testing.T, binary string, s *site, args ...string) *process {
+func start(t *testing.T, s *site, args ...string) *process {
 	t.Helper()
 	args = append([]string{"-nats", s.broker.ClientURL(), "-db", s.file, "-lease", "500ms", "-every", "10ms", "-batch", "100"}, args...)
-	p := &process{exec.Command(binary, args...), make(chan []string, 1)}
+	p := &process{exec.Command(os.Args[0], args...), make(chan []string, 1)}
+	p.cmd.Env = append(os.Environ(), asCommand+"=1")
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

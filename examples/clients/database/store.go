@@ -74,7 +74,7 @@ func (s *store) place(ctx context.Context, o order) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() // gives the connection back however this ends; after a Commit it does nothing
+		defer tx.Rollback() // gives the connection back at once, however this ends; after a Commit it does nothing
 		if _, err := tx.ExecContext(ctx, `INSERT INTO orders (id, item, count) VALUES (?, ?, ?)`, o.ID, o.Item, o.Count); err != nil {
 			return err
 		}

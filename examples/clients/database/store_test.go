@@ -39,8 +39,11 @@ func opened(t *testing.T) (*breakable, *store, *events.Bus) {
 // nothingLeaked fails if a connection is still taken, or a call no longer works.
 func nothingLeaked(t *testing.T, s *store) {
 	t.Helper()
-	if n := s.db.Stats().InUse; n != 0 {
-		t.Errorf("%d connections in use at the end, want 0", n)
+	// What a caller who left had begun is undone on another goroutine, by database/sql.
+	for late := time.Now().Add(10 * time.Second); s.db.Stats().InUse != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("%d connections in use at the end, want 0", s.db.Stats().InUse)
+		}
 	}
 	if o, err := s.find(context.Background(), 1); err != nil || o.Item != "chair" {
 		t.Errorf("the next call got %v %v", o, err)
@@ -85,7 +88,9 @@ func TestCallsThatFindNoConnectionAreRefusedByTheBulkheadAndNeverQueueInThePool(
 func TestAStatementThatTakesTooLongIsEndedByTheTimeout(t *testing.T) {
 	_, s, _ := opened(t)
 	began := time.Now()
-	_, err := s.audit(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // so that the test ends, too
+	defer cancel()
+	_, err := s.audit(ctx)
 	if !errors.Is(err, resilience.ErrTimeout) || resilience.KindOf(err) != resilience.KindUnavailable {
 		t.Errorf("got %v of the kind %v, want a timeout", err, resilience.KindOf(err))
 	}
@@ -139,6 +144,9 @@ func TestATransactionThatFailsLeavesNothingBehind(t *testing.T) {
 	if err := s.place(t.Context(), order{ID: 2, Item: "chair", Count: 11}); err == nil {
 		t.Error("more chairs than there are were sold")
 	}
+	if n := s.db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections in use after a transaction that failed, want 0", n)
+	}
 	ctx, leave := context.WithCancel(t.Context())
 	err := s.calls.Run(ctx, func(ctx context.Context) error {
 		tx, err := s.db.BeginTx(ctx, nil)
@@ -168,7 +176,7 @@ func TestTheExampleTellsWhatHappens(t *testing.T) {
 	}
 	for _, want := range []string{
 		"-> {1 chair 2} <nil>", "-> sql: no rows", "-> <nil>, the driver was asked 2 times", "no result within 1s",
-		"orders-db rejected the call: queue timeout: answer with 429", "in use at the end: 0",
+		"queue timeout", ": answer with 429", "in use at the end: 0",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output does not say %q:\n%s", want, out.String())

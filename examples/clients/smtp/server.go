@@ -14,6 +14,7 @@ import (
 type server struct {
 	Address string
 	*gosmtp.Server
+	listener net.Listener
 	accepted atomic.Int64 // mails that are its by now
 
 	mu   sync.Mutex
@@ -38,12 +39,18 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Address: listener.Addr().String()}
+	s := &server{Address: listener.Addr().String(), listener: listener}
 	s.Server = gosmtp.NewServer(s)
 	s.Domain = "mail.example"
 	s.ErrorLog = log.New(io.Discard, "", 0)
 	go s.Serve(listener)
 	return s, nil
+}
+
+// Close ends the server, also one that has not come to serve yet.
+func (s *server) Close() error {
+	_ = s.listener.Close()
+	return s.Server.Close()
 }
 
 // will has the next mails end so.
