@@ -24,6 +24,7 @@ type adaptation struct {
 	limit    float64
 	base     float64 // of a call without a queue; 0: not known yet
 	warm     bool    // it has met no queue yet, and grows faster
+	low      float64 // the limit that it last fell to, but for probes
 	calm     int     // rounds to come without growth, after calls were turned away or timed out
 	untested int     // rounds in use since base was looked for
 	every    int     // after how many of them it is looked for again
@@ -36,7 +37,8 @@ type adaptation struct {
 // probe is a look for base, in one round or more.
 type probe struct {
 	on   bool
-	from step // where it began
+	from step    // where it began
+	part float64 // of the limit before, that is let in
 }
 
 // step is a limit and what it led to.
@@ -48,19 +50,23 @@ type step struct {
 const (
 	// outlier is how many times base a latency counts at most.
 	outlier = 4
-	// headroom is the part of the limit that is added; one at least.
-	headroom = 0.05
+	// headroom is the part of the limit that is added, leastHeadroom the least in calls: less than one, so that a limit of
+	// few calls is one more for a part of the time only.
+	headroom, leastHeadroom = 0.05, 0.6
 	// inUse is the part of the limit that must be under way for a round to tell anything about it.
 	inUse = 0.75
-	// warmGrowth is how the limit grows until the first queue.
-	warmGrowth = 1.5
+	// warmGrowth is how the limit grows until a queue leaves less than stillWarm of it, and again when it has grown by
+	// regrown, and two calls, without one.
+	warmGrowth, stillWarm, regrown = 1.5, 0.8, 1.5
 	// steepest is how much of the limit is left when a round ends, at least; gentlest, if calls were turned away in it.
 	steepest, gentlest = 0.5, 0.9
-	// probeStep is the part of the limit that is let in to find base, improved how much less time that must take.
+	// probeStep is the part of the limit that is let in to find base; a latency or limit below improved of the one before has
+	// changed.
 	probeStep, improved = 0.75, 0.9
 	// probeFirst and probeEvery are after how many rounds in use base is looked for: often at first, then twice as far apart
-	// each time.
-	probeFirst, probeEvery = 1, 64
+	// each time. After a rise of base without a probe it is probeSoon at most, and at once below slid of the limit that
+	// was probed last: a base that is a little too low would have the limit slide on and on.
+	probeFirst, probeSoon, probeEvery, slid = 1, 8, 64, 0.8
 	// calmRounds is how many rounds do not grow after one in which more than tolerated were turned away or
 	// timed out.
 	calmRounds, tolerated = 10, 0.1
@@ -197,16 +203,17 @@ func (a *adaptation) next(r *round) float64 {
 	a.last = found
 	if vain && found.latency > a.base { // fewer calls take as long: it is not their queue, or not theirs alone
 		a.base += (found.latency - a.base) / 2
+		a.untested, a.every = 0, min(a.every, probeSoon) // or calls of before a loss of capacity have made it look so
 		return a.limit
 	}
 	if found.latency > 2*a.base { // much has changed
 		a.every = probeFirst
 	}
-	if a.untested++; a.untested >= a.every && a.limit > a.min {
-		a.probe = probe{on: true, from: found}
+	if a.untested++; (a.untested >= a.every || found.limit < slid*a.probe.from.limit) && a.limit > a.min {
+		a.probe = probe{on: true, from: found, part: probeStep}
 		return probeStep * a.limit
 	}
-	return a.follow(found)
+	return a.follow(found, steepest)
 }
 
 // learn moves base to a latency that is less than it, or that the lowest limit has.
@@ -221,32 +228,43 @@ func (a *adaptation) learn(found step) {
 	}
 }
 
-// probed ends the probe, or goes on with it as long as fewer calls take less time.
+// probed ends the probe, or goes on with it as long as fewer calls take less time: by a third power of how many fewer, so
+// that noise, or the end of the queue, does not look like a queue. Each step is as deep as all before together.
 func (a *adaptation) probed(found step) float64 {
 	before := a.last
 	a.last = found
-	if found.latency < improved*before.latency {
+	if found.latency*(1+found.vague) < math.Cbrt(a.probe.part)*before.latency {
 		a.base = min(a.base, found.latency*(1+found.vague))
 		if found.limit > a.min {
-			return probeStep * found.limit
+			a.probe.part *= a.probe.part
+			return a.probe.part * found.limit
 		}
 	}
 	a.base += (found.latency - a.base) / 2
 	a.probe.on, a.untested, a.every = false, 0, min(2*a.every, probeEvery)
-	a.last = a.probe.from
-	return a.follow(a.probe.from)
+	from := a.probe.from
+	a.last = from
+	return a.follow(from, min(steepest, found.limit/from.limit))
 }
 
-// follow returns the limit that follows from a limit in use.
-func (a *adaptation) follow(s step) float64 {
+// follow returns the limit that follows from a limit in use, of which some part is left at least.
+func (a *adaptation) follow(s step, left float64) float64 {
 	worked := min(1, (1+s.vague)*a.base/s.latency)
-	if a.warm = a.warm && worked > improved; a.warm {
+	if a.warm = a.warm && worked > stillWarm; a.warm {
 		return warmGrowth * s.limit
 	}
-	if a.calm > 0 {
-		return s.limit * max(worked, steepest)
+	limit := s.limit * max(worked, left)
+	switch {
+	case a.calm > 0:
+	case a.low > 0 && s.limit > regrown*a.low+2 && worked > improved:
+		return warmGrowth * s.limit
+	default:
+		limit += max(leastHeadroom, headroom*s.limit)
 	}
-	return s.limit*max(worked, steepest) + max(1, headroom*s.limit)
+	if limit < s.limit || a.low == 0 {
+		a.low = limit
+	}
+	return limit
 }
 
 // backOff returns the limit after a round in which calls were turned away, or timed out: it falls by their share, and for a
@@ -262,5 +280,6 @@ func (a *adaptation) backOff(r *round) float64 {
 	if r.turnedAway > r.timedOut {
 		left = gentlest
 	}
-	return a.limit * max(1-share, left)
+	a.low = a.limit * max(1-share, left)
+	return a.low
 }

@@ -15,19 +15,22 @@ import (
 // that come while others are being published.
 //
 // The limit follows TCP Vegas in the form of Netflix's concurrency-limits: calls that take longer than calls did without a
-// queue show a queue, and the limit falls until that is a twentieth of it (at least one call); where there is none, and the
+// queue show a queue, and the limit falls until that is a twentieth of it (at least 0.6 calls); where there is none, and the
 // limit is in use, it grows. What calls take without a queue is found, as in Envoy's adaptive concurrency filter, by having
-// fewer of them for a moment, a quarter less or several times that, at first often and then after every 64 rounds in use,
-// and often again when calls take twice as long. A round measures the calls that begin in 100 ms, at least 50, or as many as
-// the limit if that is more, and at most 250: when calls take longer, the limit falls in one or two rounds; it grows by half
-// a round until it has met the first queue, then by a twentieth (at least one call). If fewer calls take as long as more
-// did, the dependency is slow by itself: the limit then falls no further, and recovers as that is confirmed.
+// fewer of them for a moment: a quarter less, then as much less again as so far while that makes them quicker; at first
+// often and then after every 64 rounds in use, and often again when calls take twice as long or the limit has fallen. A round
+// measures the calls that begin in 100 ms, at least 50, or as many as the limit if that is more, and at most 250: when calls
+// take longer, the limit falls in one or two rounds; it grows by half a round until it has met the first queue, then by a
+// twentieth (at least 0.6 calls), and by half again when it has so become half as much again. If fewer calls take as long as
+// more did, the dependency is slow by itself: the limit then falls no further, and recovers as that is confirmed.
 //
 // In a simulation with exponential and lognormal service times the limit's mean over the time, once it has settled, is
-// within 20 % of the number of calls that the dependency works on at once if that is ten or more; below, it is one to four
-// calls more. It spreads around that mean: now and then it is half of it for some rounds. Settling takes some tens of
-// rounds; up to two hundred after a dependency has lost four fifths of its capacity, in which the limit is up to twice what
-// it should be, or half. Under a load that does not fill the limit it is not adapted downwards.
+// within 20 % of the number of calls that the dependency works on at once if that is ten or more; below, it is up to one and
+// a half calls more, since one call that waits keeps the dependency busy and only a queue can be measured. It spreads around
+// that mean: now and then it is half of it for some rounds. Settling takes some tens of rounds, also after a dependency has
+// lost four fifths of its capacity. It takes longest from an Initial far above the optimum, since a round lasts as long as its
+// calls queue: from 800 before one worker that takes 20 ms a call, 100 s. Under a load that does not fill the limit it
+// is not adapted downwards.
 //
 // Calls that time out lower the limit by their share, at most to half, if more than a tenth of those measured do; fewer
 // count as calls that take long, so that a tail that there always is changes nothing. A dependency where more than a
