@@ -10,6 +10,7 @@ import (
 type traits struct {
 	limit     time.Duration  // of what is inside it; 0: none
 	retry     *Retry         // with defaults
+	hedge     *Hedge         // with defaults
 	repeats   bool           // it may start what is inside it more than once
 	abandons  bool           // its limit ends the call whatever is inside it does
 	room      bool           // what runs inside it takes a place of few
@@ -74,7 +75,11 @@ func (r Retry) traits() traits {
 }
 
 func (h Hedge) traits() traits {
-	own := traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+	effective := h.withDefaults()
+	own := traits{durations: []duration{{"Hedge.Delay", h.Delay}}}
+	if effective.MaxAttempts != 1 {
+		own.hedge, own.repeats = &effective, true
+	}
 	if h.Learn != nil { // a floor may well be below a millisecond
 		own.durations = append(own.durations, duration{"LearnedDelayConfig.Max", h.Learn.cfg.Max}, duration{"LearnedDelayConfig.Window", h.Learn.cfg.Window})
 	}
