@@ -30,7 +30,7 @@ demo: ## the main job: a real outage, survived and told; once built it ends with
 
 .PHONY: example
 example: ## runs one example with a client: make example NAME=database (broker, smtp, sdk, connect, openapi)
-	@cd examples/clients && go run ./$(NAME)
+	@cd examples/clients && go run ./$(or $(NAME),$(error which one? make example NAME=database))
 
 .PHONY: test
 test: ## all tests of all modules
