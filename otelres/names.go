@@ -12,6 +12,7 @@ const scope = "github.com/telltale-go/telltale/otelres"
 const (
 	keyWaitKind       = "resilience.wait.kind"
 	keyRetryDelay     = "resilience.retry.delay_s"
+	keyRetryHinted    = "resilience.retry.hinted" // the delay is what the server asked for
 	keyLayerPosition  = "resilience.layer.position"
 	keyLayerShared    = "resilience.layer.shared"
 	keyLayerSettings  = "resilience.layer.settings"

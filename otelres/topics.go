@@ -17,7 +17,8 @@ func (a *adapter) retryScheduled(ctx context.Context, e events.RetryScheduled) {
 	}
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventRetryScheduled, l.name, attribute.Int(events.KeyAttemptNumber, e.Attempt),
-			attribute.Float64(keyRetryDelay, e.Delay.Seconds()), attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
+			attribute.Float64(keyRetryDelay, e.Delay.Seconds()), attribute.Bool(keyRetryHinted, e.HintedByPeer),
+			attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
 	}
 }
 
