@@ -164,7 +164,7 @@ func again(work func() bool, n int, times []time.Duration) (failed int) {
 	return failed
 }
 
-func median[V int64 | float64 | time.Duration](runs []result, of func(result) V) V {
+func median[R any, V float64 | time.Duration](runs []R, of func(R) V) V {
 	values := make([]V, len(runs))
 	for i, r := range runs {
 		values[i] = of(r)

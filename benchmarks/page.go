@@ -19,13 +19,10 @@ func page(results [][]result, sizes []size, s settings) string {
 Written by `+"`make bench-peers`"+`: the same work, done by Telltale and by its peers in one run. All contestants of a table take turns, in %d rounds of about %v each,
 in a new order each time; the medians count, and every piece of work is checked to have been done. Ratios are worth more than nanoseconds: those are of one machine.
 
-- machine: %s, %d CPUs, %s/%s
-- Go: %s
-- date: %s
-- peers: %s
+%s- peers: %s
 
 A ratio above 1 is how many times as much a peer takes as Telltale.
-`, s.rounds, s.round, cpuName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().UTC().Format(time.DateOnly), strings.Join(peers(), ", "))
+`, s.rounds, s.round, machine(), strings.Join(peers(), ", "))
 	for _, all := range results {
 		writeTable(&b, all)
 	}
@@ -95,6 +92,12 @@ func peers() (all []string) {
 		}
 	}
 	return all
+}
+
+// machine is what the figures are of.
+func machine() string {
+	return fmt.Sprintf("- machine: %s, %d CPUs, %s/%s\n- Go: %s\n- date: %s\n",
+		cpuName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 }
 
 // cpuName is what the system says of the processor.

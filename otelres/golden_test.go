@@ -27,9 +27,26 @@ func TestGoldenSpans(t *testing.T) {
 
 // OTEL-04
 func TestGoldenMetrics(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *otelres.Config) { c.Keys = 1 })
 	r.story()
+	r.keyed()
 	compare(t, "metrics.golden", metricsText(t, r.collect()))
+}
+
+// keyed makes a breaker and a limiter for each of two keys, of which one is told apart.
+func (r *rig) keyed() {
+	breaker := func(state events.State) *events.BreakerReading { return &events.BreakerReading{State: state} }
+	hosts := r.source(events.SourceSpec{Layer: "hosts", Type: events.TypeBreaker, Keys: slices.Values([]events.KeyReading{
+		{Key: "a.example", Breaker: breaker(events.StateOpen)}, {Key: "b.example", Breaker: breaker(events.StateClosed)},
+		{Breaker: breaker(events.StateClosed)},
+	})})
+	r.source(events.SourceSpec{Layer: "tenants", Type: events.TypeBulkhead, Keys: slices.Values([]events.KeyReading{
+		{Key: "acme", Limiter: &events.LimiterReading{Limit: 5, Usage: 5, Queued: 2}}, {Limiter: &events.LimiterReading{Limit: 5}},
+	})})
+	for range 3 {
+		r.bus.CallRejected.Publish(context.Background(), events.CallRejected{Meta: events.Meta{Source: hosts, Key: "a.example"},
+			Reason: events.ReasonOpen})
+	}
 }
 
 // story publishes what two pipelines do. The first has five calls: healed by a retry, rejected, timed out, cancelled,

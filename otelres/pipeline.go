@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -43,8 +44,8 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 		attempts:  newFamilies(events.KeyAttemptKind, kinds, events.KeyOutcome, outcomes, name),
 		outcomes:  events.OutcomesOf(s),
 		kinds:     events.AttemptKindsOf(s),
-		backoff:   newSeries(name, attribute.String(keyWaitKind, waitKindBackoff)),
-		queued:    newSeries(name, attribute.String(keyWaitKind, waitKindQueue)),
+		backoff:   newSeries(name, attribute.String(names.KeyWaitKind, names.WaitBackoff)),
+		queued:    newSeries(name, attribute.String(names.KeyWaitKind, names.WaitQueue)),
 
 		attemptName:      s.Pipeline() + attemptSpanSuffix,
 		executionOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(name)},

@@ -37,7 +37,7 @@ var skipped = kindsOf(
 	events.LimitChanged{},   // the limit is read when the SDK collects
 	events.ShadowRejected{}, // as a rejection, a breaker in shadow mode would look like one that refuses
 	events.FaultInjected{},  // what it does to the call is the call's outcome
-	events.KeyEvicted{},
+	events.KeyEvicted{},     // which keys there are is read when the SDK collects
 	events.ConfigWarning{},
 	events.LateResult{},
 	events.DiscardFailed{},

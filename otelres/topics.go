@@ -34,6 +34,7 @@ func (a *adapter) callRejected(ctx context.Context, e events.CallRejected) {
 		return
 	}
 	l.rejections.of(e.Reason).count(exemplars(ctx), l.in.rejections)
+	l.keys.Rejected(e.Key, e.Reason)
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventRejected, l.name, l.layerType, attribute.String(events.KeyReason, e.Reason.String()))
 	}

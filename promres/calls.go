@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // calls is what a pipeline's calls and their attempts count into.
@@ -34,8 +35,8 @@ func (a *adapter) openCalls(r *row, s *events.Source) *calls {
 		active:            series(r, m.executionActive, pipeline),
 		executions:        newFamily(r, m.executions, len(outcomes)+1, byOutcome),
 		executionAttempts: newFamily(r, m.executionAttempts, len(outcomes)+1, byOutcome),
-		backoff:           series(r, m.executionWaitTime, pipeline, waitBackoff),
-		queue:             series(r, m.executionWaitTime, pipeline, waitQueue),
+		backoff:           series(r, m.executionWaitTime, pipeline, names.WaitBackoff),
+		queue:             series(r, m.executionWaitTime, pipeline, names.WaitQueue),
 		failures:          newFailures(r, m.attemptFailures, pipeline, a.errorTypes),
 	}
 	for kind := range len(events.AttemptKinds()) + 1 {

@@ -37,7 +37,8 @@ type alone[T any] struct {
 
 func (a *abandoning[T]) run(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 	if a.abandoned.Load() >= a.most {
-		return v, a.refused(ctx, call, &LimitedError{Layer: a.name, Reason: events.ReasonFull})
+		return v, a.refused(ctx, call, limited(a.name, events.TypeTimeout, events.ReasonFull,
+			events.LimiterReading{Limit: a.most, Usage: a.abandoned.Load()}))
 	}
 	began := call.clock()
 	r := &alone[T]{done: make(chan struct{})}

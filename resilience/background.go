@@ -100,8 +100,11 @@ func broken[T any](p any) caught[T] {
 		return caught[T]{err: ErrGoexit}
 	}
 	pe, ok := p.(*PanicError) // raised again by a layer further in, with the stack of where it was
-	if !ok {
-		pe = &PanicError{Value: p, Stack: debug.Stack()}
+	switch {
+	case !ok || pe == nil:
+		pe = &PanicError{Value: p, Stack: debug.Stack(), Raised: true}
+	case !pe.Raised: // the user's own, which others may have, too
+		pe = &PanicError{Value: pe.Value, Stack: pe.Stack, Raised: true}
 	}
 	return caught[T]{err: pe, panic: pe}
 }

@@ -78,7 +78,7 @@ func TestHedgesStartOneDelayAfterAnother(t *testing.T) {
 		{resilience.Hedge{MaxAttempts: 4, Delay: 100 * ms}, []resilience.Operation[int]{after(950*ms, 1, nil), after(time.Hour, 2, nil)},
 			[]time.Duration{0, 100 * ms, 200 * ms, 300 * ms}, 1},
 		{resilience.Hedge{MaxAttempts: 1, Delay: ms}, []resilience.Operation[int]{after(time.Second, 1, nil)}, []time.Duration{0}, 1},
-		{resilience.Hedge{MaxAttempts: math.MaxInt32, Delay: math.MaxInt64}, []resilience.Operation[int]{after(time.Second, 1, nil)}, []time.Duration{0}, 1},
+		{resilience.Hedge{MaxAttempts: 100, Delay: math.MaxInt64}, []resilience.Operation[int]{after(time.Second, 1, nil)}, []time.Duration{0}, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			runs := scripted(c.scripts...)
