@@ -43,13 +43,13 @@ func observers() []observer {
 		{"no-op providers", 2, func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider()})
 		}},
-		{"spans", 21, func(bus *events.Bus) {
+		{"spans", 17, func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: spans(), MeterProvider: metricnoop.NewMeterProvider()})
 		}},
-		{"spans and metrics", 21, func(bus *events.Bus) {
+		{"spans and metrics", 17, func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: spans(), MeterProvider: meters()})
 		}},
-		{"spans, metrics, Prometheus", 21, func(bus *events.Bus) {
+		{"spans, metrics, Prometheus", 17, func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: spans(), MeterProvider: meters()})
 			prom(bus)
 		}},

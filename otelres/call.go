@@ -16,6 +16,7 @@ type call struct {
 	a               *adapter
 	p               *pipeline
 	span            trace.Span      // nil if the adapter makes none
+	recording       bool            // the span was, when it began: asking it takes a lock
 	before          context.Context // without the span
 	execution       uint64
 	attempt         int // 0 for an execution
@@ -77,7 +78,7 @@ func (c *call) finishExecution(e events.ExecutionFinished) {
 		defer c.span.End()
 	}
 	c.p.executionFinished(lasting{c}, &e)
-	if c.span != nil && c.span.IsRecording() {
+	if c.recording {
 		setExecution(c.span, &e, c.p.failures)
 	}
 }
@@ -93,8 +94,9 @@ func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (
 	}
 	c := &call{Context: ctx, a: a, p: p, execution: e.Execution, attempt: max(e.Attempt, 1)}
 	if a.tracer != nil && (p.retried || !a.omitSingleAttempts) {
-		c.begin(p.attemptName, p.attemptOptions[e.Kind])
-		if c.span.IsRecording() {
+		if e.Kind == events.AttemptInitial && e.Attempt == 1 {
+			c.begin(p.attemptName, p.firstOptions)
+		} else if c.begin(p.attemptName, p.attemptOptions[e.Kind]); c.recording {
 			setAttemptStart(c.span, &e)
 		}
 	}
@@ -106,7 +108,7 @@ func (c *call) finishAttempt(e events.AttemptFinished) {
 		defer c.span.End()
 	}
 	class := ""
-	if c.span != nil && c.span.IsRecording() {
+	if c.recording {
 		if failed(e.Outcome) {
 			class = c.p.failures.class(e.Err)
 		}
@@ -124,6 +126,7 @@ func (a *adapter) traces(ctx context.Context) bool {
 func (c *call) begin(name string, options []trace.SpanStartOption) {
 	c.before = c.Context
 	c.Context, c.span = c.a.tracer.Start(c.parent(), name, options...)
+	c.recording = c.span.IsRecording()
 }
 
 // context returns what runs in the call gets.
@@ -140,12 +143,12 @@ func (c *call) context() context.Context {
 func (c *call) parent() context.Context {
 	at := c.before
 	for {
-		current := trace.SpanContextFromContext(at)
-		if !current.IsValid() {
+		other, ok := at.Value(inAnyCall{}).(*call)
+		if !ok || other.a == c.a {
 			break
 		}
-		other, ok := at.Value(inAnyCall{}).(*call)
-		if !ok || other.a == c.a || other.span.SpanContext().SpanID() != current.SpanID() {
+		current := trace.SpanContextFromContext(at)
+		if !current.IsValid() || other.span.SpanContext().SpanID() != current.SpanID() {
 			break
 		}
 		if other.execution == c.execution && other.attempt == c.attempt {

@@ -27,6 +27,7 @@ type pipeline struct {
 	attemptName      string // of the spans
 	executionOptions []trace.SpanStartOption
 	attemptOptions   [][]trace.SpanStartOption // by events.AttemptKind
+	firstOptions     []trace.SpanStartOption   // of the first attempt, its number included
 
 	// untracedExecution and untracedAttempt are the ends of those that no trace knows of, bound once.
 	untracedExecution func(events.ExecutionFinished)
@@ -54,6 +55,10 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 	for _, k := range kinds {
 		kind := attribute.String(events.KeyAttemptKind, k.String())
 		p.attemptOptions[k] = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(kind)}
+		if k == events.AttemptInitial {
+			p.firstOptions = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal),
+				trace.WithAttributes(kind, attribute.Int(events.KeyAttemptNumber, 1))}
+		}
 	}
 	p.untracedExecution = func(e events.ExecutionFinished) { p.executionFinished(context.Background(), &e) }
 	p.untracedAttempt = func(e events.AttemptFinished) { p.attemptFinished(context.Background(), &e, "") }

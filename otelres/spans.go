@@ -12,7 +12,15 @@ import (
 // What is written on spans, all of it only if the span is recording. Statuses are described by the error's class: its
 // text may hold personal data.
 
+// atFirst is what is written of an execution that succeeded at its first attempt and waited for nothing, and its first
+// element what is of the attempt: made once, since most calls are such.
+var atFirst = []attribute.KeyValue{attribute.String(events.KeyOutcome, events.OutcomeSuccess.String()), attribute.Int(events.KeyAttempts, 1)}
+
 func setExecution(span trace.Span, e *events.ExecutionFinished, f *failures) {
+	if e.Outcome == events.OutcomeSuccess && e.Attempts == 1 && e.Reason == 0 && e.Layer == nil && e.Backoff == 0 && e.Queued == 0 {
+		span.SetAttributes(atFirst...)
+		return
+	}
 	attributes := append(make([]attribute.KeyValue, 0, 7),
 		attribute.String(events.KeyOutcome, e.Outcome.String()), attribute.Int(events.KeyAttempts, e.Attempts))
 	if e.Reason != 0 {
@@ -46,6 +54,10 @@ func setAttemptStart(span trace.Span, e *events.AttemptStarted) {
 
 // setAttemptEnd has the class of the error if the outcome is a failure, else "".
 func setAttemptEnd(span trace.Span, o events.Outcome, class string) {
+	if o == events.OutcomeSuccess {
+		span.SetAttributes(atFirst[:1]...)
+		return
+	}
 	outcome := attribute.String(events.KeyOutcome, o.String())
 	if class == "" {
 		span.SetAttributes(outcome)
