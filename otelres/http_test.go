@@ -42,7 +42,7 @@ func TestOneLineShowsAttemptsBreakersAndRetryAfterInTheTrace(t *testing.T) {
 		for _, e := range span.Events() {
 			text := strings.Builder{}
 			for _, a := range e.Attributes {
-				text.WriteString(string(a.Key) + "=" + a.Value.Emit() + " ")
+				text.WriteString(string(a.Key) + "=" + a.Value.String() + " ")
 			}
 			hinted = hinted || e.Name == "resilience.retry.scheduled" && strings.Contains(text.String(), "resilience.retry.hinted=true") &&
 				strings.Contains(text.String(), "resilience.retry.delay_s=1 ")
