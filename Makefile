@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # From the root, ./... covers the root module alone: everything loops over the workspace's modules.
-MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples
+MODULES := . otelres promres slogres grpcres e2e dashboards/gen benchmarks examples examples/clients
 each = for m in $(MODULES); do echo "== $$m"; (cd $$m && $(1)) || exit 1; done
 
 # make demo SERVE=1 keeps running; make demo LISTEN=127.0.0.1:0 takes a free port.
@@ -14,6 +14,9 @@ LISTEN ?=
 COUNT ?= 10
 FUZZTIME ?= 60s
 BENCHTIME ?= 1s
+BASE ?=
+BENCH ?= .
+ROUNDS ?= 6
 
 .PHONY: help
 help: ## this list
@@ -25,6 +28,10 @@ demo: ## the main job: a real outage, survived and told; once built it ends with
 	@cd examples && go build -o ../bin/demo ./demo
 	@./bin/demo $(if $(SERVE),-serve) $(if $(LISTEN),-listen $(LISTEN))
 
+.PHONY: example
+example: ## runs one example with a client: make example NAME=database (broker, smtp, sdk, connect, openapi)
+	@cd examples/clients && go run ./$(or $(NAME),$(error which one? make example NAME=database))
+
 .PHONY: test
 test: ## all tests of all modules
 	@$(call each,go test -count=1 ./...)
@@ -32,11 +39,11 @@ test: ## all tests of all modules
 
 .PHONY: race
 race: ## all tests with the race detector, COUNT times
-	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen) echo -run=^$$ .;; *) echo ./...;; esac))
+	@$(call each,go test -race -count=$(COUNT) $$(case $$m in e2e) echo .;; dashboards/gen | examples/clients) echo -run=^$$ .;; *) echo ./...;; esac))
 # What runs the engines of others is left out: they would be built with the detector for minutes.
 
 .PHONY: check
-check: format vet lint tidy alone ## everything but the tests: format, vet, lint, tidy, each module alone
+check: format vet lint tidy alone generated ## everything but the tests: format, vet, lint, tidy, each module alone, generated code
 
 .PHONY: format
 format: ## fails if a file is not formatted
@@ -64,6 +71,10 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 alone: ## every module builds and vets without the workspace
 	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
 
+.PHONY: generated
+generated: ## generates the example's OpenAPI client anew; fails if it was not current
+	@cd examples/clients/openapi/orders && go generate . && git diff --exit-code -- .
+
 .PHONY: test-alone
 test-alone: ## all tests of each module without the workspace
 	@$(call each,GOWORK=off go test ./...)
@@ -81,6 +92,14 @@ bench: ## benchmarks of the hot paths; the allocations are pinned by tests
 .PHONY: bench-peers
 bench-peers: ## the same work done by us and by our peers, side by side; writes docs/benchmarks.md
 	@cd benchmarks && go run . -o ../docs/benchmarks.md && echo "see docs/benchmarks.md"
+
+.PHONY: bench-scale
+bench-scale: ## what a call costs while something grows: pipelines, layers, keys, goroutines, events; writes docs/scale.md
+	@cd benchmarks && go run . -scale ../docs && echo "see docs/scale.md"
+
+.PHONY: bench-compare
+bench-compare: ## the hot paths' benchmarks against the last tag, or BASE=<commit>; only those that match BENCH=<pattern>
+	@tools/bench-compare "$(BASE)" "$(BENCH)" "$(ROUNDS)"
 
 .PHONY: golden
 golden: ## writes the golden files and the tables of docs/ anew; read the diff

@@ -13,6 +13,9 @@ import (
 type workload struct {
 	name, doc   string
 	contestants []contestant
+	// exchange: each piece goes over the network, so what counts is what a contestant adds to the floor, and how long
+	// single pieces take.
+	exchange bool
 }
 
 // contestant does a workload. ours marks Telltale, floor what the work cannot cost less than.
@@ -41,6 +44,7 @@ type result struct {
 	goroutines     int
 	wall, cpu      time.Duration // of one piece; cpu is that of the process, and 0 where it is not known
 	allocs, bytes  float64       // of one piece
+	p50, p99       time.Duration // of single pieces, where they are timed
 }
 
 // settings say how long and how often is measured.
@@ -57,6 +61,7 @@ func contest(w workload, goroutines int, s settings) ([]result, error) {
 		works []func() bool
 		n     int
 		runs  []result
+		times []time.Duration // of single pieces, all rounds
 	}
 	all := make([]*entry, len(w.contestants))
 	for i, c := range w.contestants {
@@ -65,10 +70,10 @@ func contest(w workload, goroutines int, s settings) ([]result, error) {
 		for range goroutines {
 			e.works = append(e.works, make())
 		}
-		if _, err := run(e.works, 3); err != nil {
+		if _, err := run(e.works, 3, nil); err != nil {
 			return nil, fmt.Errorf("%s by %s: %w", w.name, c.name, err)
 		}
-		warm, err := run(e.works, 100)
+		warm, err := run(e.works, 100, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s by %s: %w", w.name, c.name, err)
 		}
@@ -78,11 +83,16 @@ func contest(w workload, goroutines int, s settings) ([]result, error) {
 	for range s.rounds {
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, e := range all {
-			r, err := run(e.works, e.n)
+			var times []time.Duration
+			if w.exchange {
+				times = make([]time.Duration, e.n*goroutines)
+			}
+			r, err := run(e.works, e.n, times)
 			if err != nil {
 				return nil, fmt.Errorf("%s by %s: %w", w.name, e.name, err)
 			}
 			e.runs = append(e.runs, r)
+			e.times = append(e.times, times...)
 		}
 	}
 	var results []result
@@ -93,13 +103,18 @@ func contest(w workload, goroutines int, s settings) ([]result, error) {
 		r.cpu = median(e.runs, func(r result) time.Duration { return r.cpu })
 		r.allocs = median(e.runs, func(r result) float64 { return r.allocs })
 		r.bytes = median(e.runs, func(r result) float64 { return r.bytes })
+		if len(e.times) > 0 {
+			slices.Sort(e.times)
+			r.p50, r.p99 = e.times[len(e.times)/2], e.times[len(e.times)*99/100]
+		}
 		results = append(results, r)
 	}
 	return results, nil
 }
 
-// run has each of the works done n times, all beside each other.
-func run(works []func() bool, n int) (r result, err error) {
+// run has each of the works done n times, all beside each other. times has room for how long each piece took; nil: they are
+// not timed.
+func run(works []func() bool, n int, times []time.Duration) (r result, err error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -107,9 +122,9 @@ func run(works []func() bool, n int) (r result, err error) {
 	failed := make([]int, len(works))
 	var all sync.WaitGroup
 	for i, work := range works[1:] {
-		all.Go(func() { failed[i+1] = again(work, n) })
+		all.Go(func() { failed[i+1] = again(work, n, part(times, i+1, n)) })
 	}
-	failed[0] = again(works[0], n)
+	failed[0] = again(works[0], n, part(times, 0, n))
 	all.Wait()
 	r.wall, r.cpu = time.Since(began), processTime()-cpu
 	runtime.ReadMemStats(&after)
@@ -126,16 +141,30 @@ func run(works []func() bool, n int) (r result, err error) {
 	return r, nil
 }
 
-func again(work func() bool, n int) (failed int) {
-	for range n {
+func part(times []time.Duration, i, n int) []time.Duration {
+	if times == nil {
+		return nil
+	}
+	return times[i*n : (i+1)*n]
+}
+
+func again(work func() bool, n int, times []time.Duration) (failed int) {
+	var began time.Time
+	for i := range n {
+		if times != nil {
+			began = time.Now()
+		}
 		if !work() {
 			failed++
+		}
+		if times != nil {
+			times[i] = time.Since(began)
 		}
 	}
 	return failed
 }
 
-func median[V int64 | float64 | time.Duration](runs []result, of func(result) V) V {
+func median[R any, V float64 | time.Duration](runs []R, of func(R) V) V {
 	values := make([]V, len(runs))
 	for i, r := range runs {
 		values[i] = of(r)

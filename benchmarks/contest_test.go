@@ -43,3 +43,32 @@ func TestPageShowsRatiosToOurs(t *testing.T) {
 		}
 	}
 }
+
+// An exchange is told as what it adds to the floor.
+func TestPageShowsWhatAnExchangeAdds(t *testing.T) {
+	text := page([][]result{{
+		{workload: gets.name, name: "bare", role: floor, goroutines: 1, wall: time.Millisecond, p50: 50 * time.Microsecond, allocs: 60, bytes: 4000},
+		{workload: gets.name, name: "Telltale", role: ours, goroutines: 1, wall: 2 * time.Millisecond, p50: 51500, p99: 90 * time.Microsecond,
+			cpu: 70 * time.Microsecond, allocs: 72, bytes: 6100},
+	}}, []size{{"Telltale", ours, 500}}, settings{time.Second, 3})
+	for _, want := range []string{"| bare | 50.0 |  | 0.0 | 0.0 | 1000 | 60.0 |  | 4000 |  |", "| Telltale | 51.5 | +1.5 | 90.0 | 70.0 | 500 | 72.0 | +12.0 | 6100 | +2100 |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// A round of an exchange times each piece.
+func TestPiecesOfAnExchangeAreTimed(t *testing.T) {
+	slow := workload{name: "slow", exchange: true, contestants: []contestant{simple("sleeper", floor, func() bool { time.Sleep(time.Millisecond); return true })}}
+	results, err := contest(slow, 2, settings{time.Millisecond, 3})
+	if err != nil || results[0].p50 < time.Millisecond || results[0].p99 < results[0].p50 {
+		t.Errorf("%+v, %v", results, err)
+	}
+}
+
+func TestPageNamesEveryPeer(t *testing.T) {
+	if got := peers(); len(got) != len(peerModules) {
+		t.Errorf("the page names %v, want a version of each of %v", got, peerModules)
+	}
+}

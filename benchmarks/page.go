@@ -19,13 +19,10 @@ func page(results [][]result, sizes []size, s settings) string {
 Written by `+"`make bench-peers`"+`: the same work, done by Telltale and by its peers in one run. All contestants of a table take turns, in %d rounds of about %v each,
 in a new order each time; the medians count, and every piece of work is checked to have been done. Ratios are worth more than nanoseconds: those are of one machine.
 
-- machine: %s, %d CPUs, %s/%s
-- Go: %s
-- date: %s
-- peers: %s
+%s- peers: %s
 
 A ratio above 1 is how many times as much a peer takes as Telltale.
-`, s.rounds, s.round, cpuName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().UTC().Format(time.DateOnly), strings.Join(peers(), ", "))
+`, s.rounds, s.round, machine(), strings.Join(peers(), ", "))
 	for _, all := range results {
 		writeTable(&b, all)
 	}
@@ -41,6 +38,10 @@ func writeTable(b *strings.Builder, all []result) {
 	title := w.name
 	if all[0].goroutines > 1 {
 		title += fmt.Sprintf(", %d goroutines", all[0].goroutines)
+	}
+	if w.exchange {
+		writeExchange(b, title, w.doc, all)
+		return
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| | ns | ratio | CPU ns | allocs | bytes |\n|---|--:|--:|--:|--:|--:|\n", title, w.doc)
 	base := time.Duration(0)
@@ -58,18 +59,52 @@ func writeTable(b *strings.Builder, all []result) {
 	}
 }
 
-// peers lists the modules that the program is built with, ours excepted.
+// writeExchange tells of work over the network, of which most is the network's: what counts is what each adds to the floor.
+// Of the time that is told by the piece in the middle: a mean tells of the machine's other work.
+func writeExchange(b *strings.Builder, title, doc string, all []result) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| | p50 µs | added µs | p99 µs | CPU µs | a second | allocs | added | bytes | added |\n"+
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", title, doc)
+	bare := all[slices.IndexFunc(all, func(r result) bool { return r.role == floor })]
+	for _, r := range all {
+		added := func(v, base float64, digits int) string {
+			if r.role == floor {
+				return ""
+			}
+			return fmt.Sprintf("%+.*f", digits, v-base)
+		}
+		fmt.Fprintf(b, "| %s | %.1f | %s | %.1f | %.1f | %.0f | %.1f | %s | %.0f | %s |\n", r.name,
+			micros(r.p50), added(micros(r.p50), micros(bare.p50), 1), micros(r.p99), micros(r.cpu), float64(time.Second)/float64(r.wall),
+			r.allocs, added(r.allocs, bare.allocs, 1), r.bytes, added(r.bytes, bare.bytes, 0))
+	}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// peerModules are whose work ours is measured beside.
+var peerModules = []string{
+	"github.com/avast/retry-go/v5", "github.com/cenkalti/backoff/v6", "github.com/eapache/go-resiliency", "github.com/failsafe-go/failsafe-go",
+	"github.com/hashicorp/go-retryablehttp", "github.com/sethvargo/go-retry", "github.com/sony/gobreaker/v2", "golang.org/x/sync",
+	"golang.org/x/time", "google.golang.org/grpc", "resenje.org/singleflight",
+}
+
+// peers lists them with the versions that the program is built with.
 func peers() (all []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return []string{"unknown"}
 	}
 	for _, m := range info.Deps {
-		if !strings.HasPrefix(m.Path, "github.com/telltale-go/") && !strings.Contains(m.Path, "bits-and-blooms") {
+		if slices.Contains(peerModules, m.Path) {
 			all = append(all, m.Path+" "+m.Version)
 		}
 	}
 	return all
+}
+
+// machine is what the figures are of.
+func machine() string {
+	return fmt.Sprintf("- machine: %s, %d CPUs, %s/%s\n- Go: %s\n- date: %s\n",
+		cpuName(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 }
 
 // cpuName is what the system says of the processor.

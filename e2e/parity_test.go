@@ -35,21 +35,28 @@ func TestBothAdaptersShowTheSameMetrics(t *testing.T) {
 				t.Fatal(err)
 			}
 			provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
-			defer otelres.MustAttach(bus, otelres.Config{MeterProvider: provider})()
-			defer promres.MustAttach(bus, promres.Config{Registerer: direct})()
+			defer otelres.MustAttach(bus, otelres.Config{MeterProvider: provider, Keys: 3})()
+			defer promres.MustAttach(bus, promres.Config{Registerer: direct, Keys: 3})()
 			pipelines := pipelines(bus)
 			run(rand.New(rand.NewPCG(seed, 1)), pipelines)
-			compare(t, seed, exposition(t, viaOTel), exposition(t, direct))
+			shown := exposition(t, direct)
+			if _, keyed := shown["# TYPE resilience_keyed_rejections_total"]; !keyed {
+				t.Error("no key has a series: the test proves too little")
+			}
+			compare(t, seed, exposition(t, viaOTel), shown)
 			time.Sleep(time.Minute) // whoever waits for a limit leaves the bubble
 			runtime.KeepAlive(pipelines)
 		})
 	}
 }
 
-// pipelines share a bulkhead and a budget; two breakers have one name.
+// pipelines share a bulkhead, a budget, and a breaker for each of more keys than are told apart; two breakers have one name.
 func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 	pool := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "pool", MaxConcurrent: 2, Bus: bus})
 	extra := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "extra", Allowance: 4, Window: time.Second, Bus: bus})
+	hosts := resilience.MustKeyed(resilience.KeyedConfig{Name: "hosts", MaxKeys: 5, Bus: bus, New: func(string) (resilience.Gate, error) {
+		return resilience.NewBreaker(resilience.BreakerConfig{Name: "host", ConsecutiveFailures: 2, Cooldown: time.Second, Bus: events.Off()})
+	}})
 	all := []*resilience.Pipeline[int]{resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "bare", Bus: bus})}
 	for i, cfg := range []resilience.BreakerConfig{
 		{Name: "db", Bus: bus, FailureRatio: 0.5, MinCalls: 5, Cooldown: time.Second},
@@ -58,6 +65,7 @@ func pipelines(bus *events.Bus) []*resilience.Pipeline[int] {
 		all = append(all, resilience.MustPipeline(resilience.PipelineConfig[int]{Name: fmt.Sprint("p", i), Bus: bus, Layers: []resilience.Layer{
 			resilience.Timeout{Name: "total", After: time.Second},
 			pool,
+			hosts,
 			resilience.Retry{Backoff: resilience.Exponential{Base: 20 * time.Millisecond}, Budget: extra},
 			resilience.MustBreaker(cfg),
 			resilience.Hedge{Delay: 30 * time.Millisecond, Budget: extra},
@@ -72,9 +80,10 @@ func run(rnd *rand.Rand, pipelines []*resilience.Pipeline[int]) {
 	for i := range 100 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		p, kind := pipelines[rnd.IntN(len(pipelines))], rnd.IntN(6)
+		key := []string{"", "a", "b", "c", "d", "e", "f"}[rnd.IntN(7)]
 		go func() {
 			defer cancel()
-			_, _ = p.Do(ctx, func(ctx context.Context) (int, error) {
+			_, _ = p.DoKey(ctx, key, func(ctx context.Context) (int, error) {
 				time.Sleep(time.Duration(i%7) * time.Millisecond)
 				switch kind {
 				case 0:
@@ -112,6 +121,7 @@ func exposition(t *testing.T, registry *prometheus.Registry) map[string]string {
 			continue
 		}
 		lines["# TYPE "+f.GetName()] = f.GetType().String()
+		lines["# HELP "+f.GetName()] = f.GetHelp()
 		for _, m := range f.GetMetric() {
 			var labels []string
 			for _, l := range m.GetLabel() {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -22,9 +23,14 @@ func NewBuffered(bus *Bus, size int, handle func(context.Context, Event)) *Buffe
 	if handle == nil {
 		panic("events: nil handler for NewBuffered")
 	}
+	if bus == nil {
+		panic("events: nil bus for NewBuffered")
+	}
 	q := newQueue(&bus.hub, size, handle)
 	return &Buffered{queue: q, cancel: bus.Subscribe(q.put)}
 }
+
+var errNilContext = errors.New("events: the context is nil")
 
 // Dropped returns how many events found the queue full.
 func (b *Buffered) Dropped() uint64 { return b.queue.droppedSoFar() }
@@ -130,6 +136,10 @@ func (q *queue[E]) close(ctx context.Context) error {
 	if !q.working {
 		q.mu.Unlock()
 		return nil
+	}
+	if ctx == nil {
+		q.mu.Unlock()
+		return errNilContext
 	}
 	done := make(chan struct{})
 	q.idle = append(q.idle, done)

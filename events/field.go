@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -60,6 +61,9 @@ type Field struct {
 
 // Fields lists what an event tells, its name first. It allocates: it is for logs and pages, not for counters.
 func Fields(e Event) []Field {
+	if e == nil {
+		return nil
+	}
 	m := e.Header()
 	f := append(make([]Field, 0, 16), Field{KeyEventName, e.EventName()})
 	if s := m.Source; s != nil {
@@ -110,9 +114,14 @@ func ErrorOf(e Event) error {
 	return nil
 }
 
+var errNilEvent = errors.New("events: the event is nil")
+
 // AppendJSON appends the event as one JSON object on one line: "time" in RFC 3339 and its [Fields]. Its error is that of a
-// number that JSON has not (NaN, infinite); b is then returned as it was.
+// number that JSON has not (NaN, infinite), or of a nil event; b is then returned as it was.
 func AppendJSON(b []byte, e Event) ([]byte, error) {
+	if e == nil {
+		return b, errNilEvent
+	}
 	out := bytes.NewBuffer(b)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

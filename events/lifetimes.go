@@ -65,6 +65,9 @@ func (b *Bus) newSource(spec SourceSpec) *Source {
 // Remove tells the observers that a pipeline or a shared layer is gone. Removing again does nothing, nor does removing a
 // pipeline's layer, or a source of another bus.
 func (b *Bus) Remove(s *Source) {
+	if s == nil {
+		return
+	}
 	b.Source.remove(s.id, func(w *watcher) { w.box.Deliver(&b.Source.mu, w.deliver) })
 }
 

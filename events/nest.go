@@ -14,4 +14,4 @@ func Nest(ctx context.Context) context.Context {
 }
 
 // Nested tells whether the context was marked by [Nest].
-func Nested(ctx context.Context) bool { return ctx.Value(nestKey{}) != nil }
+func Nested(ctx context.Context) bool { return ctx != nil && ctx.Value(nestKey{}) != nil }

@@ -2,10 +2,10 @@ package events
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Types of sources: the values of resilience.layer.type. A layer of the user's names its own.
@@ -115,50 +115,9 @@ type SourceSpec struct {
 	Breaker func() BreakerReading
 	Limiter func() LimiterReading
 	Budget  func() BudgetReading
-}
-
-// BreakerReading is a circuit breaker's state at one moment.
-type BreakerReading struct {
-	State State
-	// In is how many breakers are in each state, indexed by State, where the source stands for several: those of a Keyed
-	// layer. All 0: it is one breaker, in State.
-	In [6]int64
-	// Since is when the breaker entered the state, NextProbe when an open one lets a probe through (zero otherwise).
-	Since, NextProbe time.Time
-	// Seq is the sequence number of the last published transition.
-	Seq uint64
-	// Calls and Failures are what is counted now, FailureRatio their quotient, Limit what it is measured against: a
-	// ratio, or a number of consecutive failures.
-	Calls, Failures     int64
-	FailureRatio, Limit float64
-	// SlowCalls is how many of Calls were slow, SlowRatio their share, SlowLimit what that is measured against; all 0 where
-	// slow calls are not counted.
-	SlowCalls            int64
-	SlowRatio, SlowLimit float64
-	// Cooldown is how long the breaker stays open when it opens next, or stays open now.
-	Cooldown time.Duration
-	// Shadow tells that the breaker lets every call through, whatever its state.
-	Shadow bool
-	// Spent is the time spent in each state so far, indexed by State; 0 is no state.
-	Spent [6]time.Duration
-}
-
-// LimiterReading is a limiter's state at one moment.
-type LimiterReading struct {
-	// Limit is how many calls a bulkhead or an adaptive limiter lets run at once; of a rate limiter, the burst.
-	Limit int64
-	// Usage is how many run; of a rate limiter, how many of the burst are taken and not refilled yet.
-	Usage int64
-	// Queued is how many calls wait.
-	Queued int64
-}
-
-// BudgetReading is a retry budget's state at one moment.
-type BudgetReading struct {
-	// Available is how many extra attempts it would grant now: 0 is drained.
-	Available int64
-	// Limit is how many it grants at most.
-	Limit int64
+	// Keys reads each of the gates that the source stands for, where it does for several: those of a Keyed layer. Nil where it
+	// does not. Like the others it is called at scrapes.
+	Keys iter.Seq[KeyReading]
 }
 
 // String returns the source's names and type, for people.
@@ -200,7 +159,7 @@ func (s *Source) Layers() []*Source {
 
 // has tells whether a pipeline has a layer of a type.
 func (s *Source) has(layerType string) bool {
-	return slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
+	return s != nil && slices.ContainsFunc(s.Layers(), func(l *Source) bool { return l.Type() == layerType })
 }
 
 // ID is the source's own number in this process: it is never used again.
@@ -209,50 +168,6 @@ func (s *Source) ID() uint64 { return s.id }
 // Index is a small number: no two live sources of the process share it, and it is used again when a source is gone. It
 // is -1 on [Off]. A [Table] does what is needed to keep things by it.
 func (s *Source) Index() int { return int(s.index) }
-
-// Breaker reads a circuit breaker's state; false for other sources.
-func (s *Source) Breaker() (BreakerReading, bool) { return read[BreakerReading](s.reads) }
-
-// Limiter reads a limiter's state; false for other sources.
-func (s *Source) Limiter() (LimiterReading, bool) { return read[LimiterReading](s.reads) }
-
-// Budget reads a retry budget's state; false for other sources.
-func (s *Source) Budget() (BudgetReading, bool) { return read[BudgetReading](s.reads) }
-
-// reads are the functions that read the state of what spec describes.
-func (spec SourceSpec) reads() (all any) {
-	if spec.Breaker != nil {
-		all = spec.Breaker
-	}
-	if spec.Limiter != nil {
-		all = also(all, spec.Limiter)
-	}
-	if spec.Budget != nil {
-		all = also(all, spec.Budget)
-	}
-	return all
-}
-
-func also(all, another any) any {
-	if all == nil {
-		return another
-	}
-	return []any{all, another}
-}
-
-func read[R any](reads any) (r R, ok bool) {
-	switch reads := reads.(type) {
-	case func() R:
-		return reads(), true
-	case []any:
-		for _, other := range reads {
-			if r, ok = read[R](other); ok {
-				return r, true
-			}
-		}
-	}
-	return r, false
-}
 
 // SourceAdded: a pipeline or a shared layer was made.
 type SourceAdded struct{ Meta }

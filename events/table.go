@@ -36,6 +36,9 @@ type row[V any] struct {
 // Open and drop run one at a time, inside Get, Close, or the making and removing of sources. They must not use the table,
 // nor make or remove sources. A V may be dropped while whoever got it still uses it.
 func NewTable[V any](bus *Bus, open func(*Source) *V, drop func(*Source, *V)) *Table[V] {
+	if bus == nil {
+		panic("events: nil bus for NewTable")
+	}
 	t := &Table[V]{hub: &bus.hub, open: open, drop: drop, cancel: func() {}}
 	if !bus.Source.hub.accepts(open == nil, "NewTable") {
 		return t

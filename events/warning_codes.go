@@ -18,6 +18,14 @@ const (
 	WarningNestedRetry = "nested_retry"
 	// WarningBulkheadInRetry: a call has to find room anew for each attempt.
 	WarningBulkheadInRetry = "bulkhead_in_retry"
+	// WarningFailuresHidden: a fallback answers for every failure, so that a retry or breaker outside of it never sees one.
+	WarningFailuresHidden = "failures_hidden"
+	// WarningAdaptiveOutsideRetry: an adaptive limiter takes the waits of a retry for the latency of the dependency.
+	WarningAdaptiveOutsideRetry = "adaptive_outside_retry"
+	// WarningRejectionsNotRetried: a retry of rejections has no breaker inside it, but another layer that rejects.
+	WarningRejectionsNotRetried = "rejections_not_retried"
+	// WarningSameName: several layers of a pipeline were given one name.
+	WarningSameName = "same_name"
 	// WarningShortDuration: a duration is below a millisecond, as one without its unit would be.
 	WarningShortDuration = "short_duration"
 	// WarningHangUnnoticed: calls that hang would never open the breaker.
@@ -28,11 +36,14 @@ const (
 	WarningEmptyKey = "empty_key"
 	// WarningKeyedFull: a Keyed has no room for another key: new ones share a gate.
 	WarningKeyedFull = "keyed_full"
+	// WarningClientTimeout: the client around a pipeline has a limit of its own, shorter than a Timeout of the pipeline.
+	WarningClientTimeout = "client_timeout"
 )
 
 // WarningCodes lists the codes of this module's warnings.
 func WarningCodes() []string {
 	return []string{WarningDuplicateName, WarningManySources, WarningTimeoutOrder, WarningTimeoutTwice, WarningTotalTooShort,
 		WarningCooldownTooLong, WarningNestedRetry, WarningBulkheadInRetry, WarningShortDuration, WarningHangUnnoticed, WarningOtherBus,
-		WarningEmptyKey, WarningKeyedFull}
+		WarningEmptyKey, WarningKeyedFull, WarningFailuresHidden, WarningAdaptiveOutsideRetry, WarningRejectionsNotRetried, WarningSameName,
+		WarningClientTimeout}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/told"
 	"github.com/telltale-go/telltale/resilience"
 )
 
@@ -25,12 +25,9 @@ func (r *channelRetry) look(ctx context.Context, c *Client, through *resilience.
 	if !hasPolicy(cc, method) || !r.first(method) {
 		return
 	}
-	c.cfg.Bus.ConfigWarning.Publish(ctx, events.ConfigWarning{
-		Meta: events.Meta{Source: sourceOf(c.cfg.Bus, through.Name()), At: time.Now()},
-		Code: events.WarningNestedRetry,
-		Message: fmt.Sprintf("the service config of %s has a retry policy for %s, and the retry of pipeline %q runs around it: "+
-			"their attempts multiply; dial with Client.DialOptions, which switch the channel's off", cc.CanonicalTarget(), method, through.Name()),
-	})
+	told.Warning(ctx, c.cfg.Bus, through.Name(), events.WarningNestedRetry,
+		fmt.Sprintf("the service config of %s has a retry policy for %s, and the retry of pipeline %q runs around it: "+
+			"their attempts multiply; dial with Client.DialOptions, which switch the channel's off", cc.CanonicalTarget(), method, through.Name()))
 }
 
 // first tells whether the method was not told of.
@@ -47,14 +44,4 @@ func (r *channelRetry) first(method string) bool {
 	}
 	r.told = append(r.told, method)
 	return true
-}
-
-// sourceOf returns the source of a pipeline, nil if it has left the bus.
-func sourceOf(bus *events.Bus, pipeline string) *events.Source {
-	for _, s := range bus.Sources() {
-		if s.Pipeline() == pipeline && s.Layer() == "" {
-			return s
-		}
-	}
-	return nil
 }

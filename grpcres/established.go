@@ -3,6 +3,7 @@ package grpcres
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ type established struct {
 	first    error // what came instead: nil or io.EOF
 
 	mu       sync.Mutex // guards what follows; never held while something is released
-	release  func(error)
+	held     []resilience.Held
 	stop     func() bool // ends the watch of ctx
 	watching bool
 	isDone   bool  // the channel says that the stream has ended
@@ -33,22 +34,15 @@ type established struct {
 	over     bool
 }
 
-// hold has release called when a stream has ended: at once if it is a unary call's reply.
-func hold(v any, release func(error)) any {
+// hold has held released when a stream has ended: at once if it is a unary call's reply.
+func hold(v any, held resilience.Held) any {
 	e, ok := v.(*established)
 	if !ok {
-		release(nil)
+		held.Release(nil)
 		return v
 	}
 	e.mu.Lock()
-	before := e.release
-	e.release = release
-	if before != nil {
-		e.release = func(err error) {
-			defer release(err)
-			before(err)
-		}
-	}
+	e.held = append(e.held, held)
 	e.mu.Unlock()
 	return v
 }
@@ -95,7 +89,7 @@ func (e *established) finished(err error) {
 // end lets go, once.
 func (e *established) end(err error) {
 	e.mu.Lock()
-	release, stop, over := e.release, e.stop, e.over
+	held, stop, over := e.held, e.stop, e.over
 	e.over = true
 	e.mu.Unlock()
 	if over {
@@ -105,8 +99,8 @@ func (e *established) end(err error) {
 	if stop != nil {
 		stop()
 	}
-	if release != nil {
-		release(err)
+	for _, h := range slices.Backward(held) {
+		defer h.Release(err) // also if one before ends the goroutine
 	}
 }
 

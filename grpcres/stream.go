@@ -66,7 +66,11 @@ func (s *stream) establish(through *resilience.Pipeline[any]) {
 	defer close(s.settled)
 	defer func() {
 		if v := recover(); v != nil {
-			s.thrown, s.live = &resilience.PanicError{Value: v, Stack: debug.Stack()}, nil
+			p, raised := v.(*resilience.PanicError) // by a layer, with the stack of where it was
+			if !raised || p == nil {
+				p = &resilience.PanicError{Value: v, Stack: debug.Stack(), Raised: true}
+			}
+			s.thrown, s.live = p, nil
 		}
 		s.box.settle(s.live)
 		if s.live != nil {

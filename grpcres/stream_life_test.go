@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,7 +147,14 @@ func timeoutsOfStreams(t *testing.T) {
 
 // GRPC-02: an interceptor further in that panics or ends its goroutine leaves nothing behind.
 func TestStreamerThatDoesNotReturn(t *testing.T) {
-	for name, bad := range map[string]func(){"panics": func() { panic("ouch") }, "exits": runtime.Goexit} {
+	hedged := resilience.MustPipeline(resilience.PipelineConfig[any]{Name: "hedged", Layers: []resilience.Layer{resilience.Hedge{}}, Bus: events.Off()})
+	for name, bad := range map[string]func(){
+		"panics": func() { panic("ouch") },
+		"exits":  runtime.Goexit,
+		"panics in a hedge": func() {
+			_, _ = hedged.Do(t.Context(), func(context.Context) (any, error) { panic("ouch") })
+		},
+	} {
 		places := bulkhead()
 		c, _ := client(t, streaming(idempotent, places, thrice))
 		desc, broken := downDesc, true
@@ -161,8 +169,9 @@ func TestStreamerThatDoesNotReturn(t *testing.T) {
 		func() {
 			defer func() {
 				v := recover()
-				if p, ok := v.(*resilience.PanicError); name == "panics" && (!ok || p.Value != "ouch") {
-					t.Errorf("it panicked with %v", v)
+				if p, ok := v.(*resilience.PanicError); name != "exits" && (!ok || p.Value != "ouch" ||
+					!strings.Contains(p.Error(), "TestStreamerThatDoesNotReturn")) { // a crash shows where it was
+					t.Errorf("%s: it panicked with %v", name, v)
 				}
 			}()
 			if _, err := cc.NewStream(t.Context(), desc, downMethod); err == nil {

@@ -3,9 +3,8 @@ package httpres
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/telltale-go/telltale/events"
@@ -31,6 +30,8 @@ type call struct {
 	attempts int
 	underWay int   // attempts that the base works on
 	last     error // the failure of the last attempt, nil if it got a good answer
+
+	first attempt // by itself, so that a usual request is one allocation; it goes on like any other
 }
 
 // callKey finds the call in the contexts of its pipeline.
@@ -46,66 +47,38 @@ func (c *call) Value(key any) any {
 
 // callOf returns the request that a context is of, nil if it is of none.
 func callOf(ctx context.Context) *call {
+	if ctx == nil {
+		return nil
+	}
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
+// String keeps fmt from reading the fields, which attempts write.
+func (c *call) String() string { return fmt.Sprintf("%v.httpres.call", c.Context) }
+
 var (
 	errSent = errors.New("httpres: the request was sent and must not be sent again")
 	errOver = errors.New("httpres: the request has been answered")
+	errLeft = errors.New("httpres: a layer gave the attempt a context that is not derived from its own")
 )
 
-// attempt is the pipeline's operation: it sends the request once.
-func (c *call) attempt(ctx context.Context) (*http.Response, error) {
-	if err := c.begin(); err != nil {
-		return nil, err
-	}
-	defer c.end()
-	body, err := c.body.open()
-	if err != nil {
-		err = &bodyError{err}
-		c.note(err)
-		return nil, &stop.Error{Err: err, Reason: events.ReasonNotReplayable}
-	}
-	traced, connection := watchConnection(ctx)
-	sent := c.clone(traced, body)
-	if sent == nil {
-		if body != nil {
-			body.Close()
-		}
-		return nil, errOver
-	}
-	resp, err := c.transport.base.RoundTrip(sent)
-	if resp == nil && err == nil {
-		err = errNoAnswer
-	}
-	if err != nil {
-		if ctx.Err() == nil && isLost(err, connection.waiting.Load()) {
-			err = &lostError{err}
-		}
-		return nil, c.failed(ctx, err)
-	}
-	if resp.Request == sent {
-		resp.Request = c.req // as net/http does it
-	}
-	c.note(nil)
-	attach(resp, sent, c)
-	return resp, nil
-}
-
 // begin counts an attempt, if there may be one more.
-func (c *call) begin() error {
+func (c *call) begin() (*attempt, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
-		return errOver
+		return nil, errOver
 	}
 	if reason := c.cannotRepeat(); reason != 0 { // a layer of the user's asks all the same
-		return &stop.Error{Err: c.sentOnce(), Reason: reason}
+		return nil, &stop.Error{Err: c.sentOnce(), Reason: reason}
 	}
 	c.attempts++
 	c.underWay++
-	return nil
+	if c.attempts == 1 {
+		return &c.first, nil
+	}
+	return new(attempt), nil
 }
 
 func (c *call) end() {
@@ -125,29 +98,6 @@ func (c *call) note(failure error) {
 	c.mu.Lock()
 	c.last = failure
 	c.mu.Unlock()
-}
-
-// clone returns the request that an attempt sends, nil if the call is over. The trailer stays the caller's: its values may
-// be set while the body is read.
-func (c *call) clone(ctx context.Context, body io.ReadCloser) *http.Request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over {
-		return nil
-	}
-	sent := c.req.Clone(ctx)
-	sent.Body = body
-	sent.Trailer = c.req.Trailer
-	//lint:ignore SA1019 deprecated, and cleared for that reason
-	sent.Cancel = nil // ctx does it: see withCancel
-	redirect(ctx, c, sent)
-	if name := c.transport.cfg.AttemptHeader; name != "" && sent.Header != nil {
-		sent.Header.Set(name, strconv.Itoa(resilience.AttemptNumber(ctx)))
-	}
-	if name := c.transport.cfg.TimeoutHeader; name != "" && sent.Header != nil {
-		announce(ctx, sent.Header, name)
-	}
-	return sent
 }
 
 // again tells whether a Retry may send the request again.

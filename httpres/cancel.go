@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 )
 
 var errRequestCanceled = errors.New("httpres: Request.Cancel was closed")
@@ -24,9 +25,22 @@ func watched(outside context.Context, end <-chan struct{}) (ctx context.Context,
 	go func() {
 		select {
 		case <-end:
+			if d, ok := outside.Deadline(); ok && !time.Now().Before(d) {
+				awaitEnd(ctx)
+			}
 			cancel(errRequestCanceled)
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// awaitEnd lets a deadline that has passed end the context: http.Client's Timeout ends both, and a breaker may count deadlines.
+func awaitEnd(ctx context.Context) {
+	timer := time.NewTimer(10 * time.Millisecond) // some contexts' deadlines end nothing
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }

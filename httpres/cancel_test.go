@@ -172,3 +172,24 @@ func TestWatchOfRequestCancelEnds(t *testing.T) {
 		})
 	}
 }
+
+// neverEnds is a context whose deadline ends nothing.
+type neverEnds struct{ context.Context }
+
+func (neverEnds) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
+
+// HTTP-09: Request.Cancel ends a call also where a deadline does not that has passed.
+func TestRequestCancelEndsACallWhoseDeadlineDoesNot(t *testing.T) {
+	inBubble(t, "HTTP/1.1", stall, func(t *testing.T, base *http.Transport, _ *network) {
+		req := request(t, "GET", bubbleURL, nil).WithContext(neverEnds{t.Context()})
+		cancel := make(chan struct{})
+		req.Cancel = cancel //lint:ignore SA1019 callers still use it
+		time.AfterFunc(time.Second, func() { close(cancel) })
+		began := time.Now()
+		_, err := transport(t, base, thrice).RoundTrip(req)
+		var canceled *resilience.CanceledError
+		if took := time.Since(began); !errors.As(err, &canceled) || took > 2*time.Second {
+			t.Errorf("got %v after %v, want a cancellation after a second", err, took)
+		}
+	})
+}

@@ -51,11 +51,12 @@
 // # An http.Client's own limits
 //
 // Client.Timeout is a limit around the whole pipeline. It comes as the deadline of the request's context, so it cannot be told
-// from one of the caller's and nobody is warned of it: where it is shorter than the pipeline's own limits, they never end
-// anything, and what it ends is a cancellation by the caller, in telemetry, too. Leave it zero, and let a Timeout limit the
-// whole. Redirects pass the pipeline one by one.
+// from one of the caller's: where it is shorter than the pipeline's own limits, they never end anything, and what it ends is a
+// cancellation by the caller, in telemetry, too, which no breaker counts (see BreakerConfig.CountDeadlines). ConfigWarning
+// client_timeout tells of it, once. Leave it zero, and let a Timeout limit the whole. Redirects pass the pipeline one by one.
 //
-// A Transport that is the base of another multiplies the attempts of both; ConfigWarning nested_retry tells of it.
+// A Transport that is the base of another multiplies the attempts of both, as does one that is given to a client with retries
+// of its own, such as a cloud's SDK; ConfigWarning nested_retry tells of it, of clients by what their requests say.
 //
 // # Servers
 //

@@ -58,8 +58,8 @@ func (cfg Config) classify(resp *http.Response, err error) error {
 		return err
 	}
 	failure := newStatusError(resp)
-	if b := attached(resp); b != nil && b.call != nil {
-		return b.call.marked(failure, failure)
+	if b := attached(resp); b != nil && b.attempt != nil {
+		return b.attempt.call.marked(failure, failure)
 	}
 	return failure
 }
@@ -95,5 +95,5 @@ var errNotHeld = errors.New("httpres: the pipeline given to WithPipeline ended t
 // held tells whether a response that came through another's pipeline can be read.
 func held(resp *http.Response) bool {
 	b := attached(resp)
-	return b == nil || b.sent == nil || b.ReadCloser == http.NoBody || b.release != nil || b.sent.Context().Err() == nil
+	return b == nil || b.attempt == nil || b.ReadCloser == http.NoBody || b.holds || b.attempt.Err() == nil
 }

@@ -14,10 +14,11 @@ import (
 type responseBody struct {
 	io.ReadCloser               // the base's; NoBody where it has none
 	given         io.ReadCloser // what the base gave
-	sent          *http.Request // nil for a response that a layer of the user's made
-	call          *call         // whose attempt got it; nil, too
+	attempt       *attempt      // that got it; nil for a response that a layer of the user's made
 	upgraded      bool          // it is the connection itself: the end of what can be read is not the end
-	release       func(error)   // set before the caller has the response; may be called again
+	holds         bool          // held or more is set, before the caller has the response
+	held          resilience.Held
+	more          func(error) // what is released after held; may be called again
 
 	closing  sync.Once
 	closeErr error
@@ -39,9 +40,9 @@ type halfCloser interface{ CloseWrite() error }
 
 func (b halfClosableBody) CloseWrite() error { return b.half.CloseWrite() }
 
-// attach gives an attempt's response a body of ours.
-func attach(resp *http.Response, sent *http.Request, c *call) {
-	b := &responseBody{ReadCloser: resp.Body, given: resp.Body, sent: sent, call: c}
+// attach makes a zero body that of a response.
+func (b *responseBody) attach(resp *http.Response, a *attempt) {
+	b.ReadCloser, b.given, b.attempt = resp.Body, resp.Body, a
 	if resp.Body == nil {
 		b.ReadCloser = http.NoBody
 	}
@@ -55,7 +56,7 @@ func attach(resp *http.Response, sent *http.Request, c *call) {
 	}
 }
 
-// attached returns the body that attach gave to a response, nil if it has none.
+// attached returns the body of ours that a response has, nil if it has none.
 func attached(resp *http.Response) *responseBody {
 	switch b := resp.Body.(type) {
 	case *responseBody:
@@ -68,33 +69,60 @@ func attached(resp *http.Response) *responseBody {
 	return nil
 }
 
-// hold has release called when the response's body is done with: at once if it has none. It may be called several times
-// for one response. A response that a layer of the user's made may be others' as well: it is copied.
-func hold(resp *http.Response, release func(error)) *http.Response {
-	if resp == nil {
+// hold has held released when the response's body is done with: at once if it has none. It may be called several times for
+// one response.
+func hold(resp *http.Response, held resilience.Held) *http.Response {
+	resp, b := holder(resp)
+	switch {
+	case b == nil:
+		held.Release(nil)
+	case b.holds:
+		b.also(held.Release)
+	default:
+		b.holds, b.held = true, held
+	}
+	return resp
+}
+
+// holdAlso is hold for a function. It may be called several times, too.
+func holdAlso(resp *http.Response, release func(error)) *http.Response {
+	resp, b := holder(resp)
+	if b == nil {
 		release(nil)
-		return nil
+	} else {
+		b.also(release)
+	}
+	return resp
+}
+
+// holder returns the body that can hold something, nil if there is nothing to be read. A response that a layer of the
+// user's made may be others' as well: it is copied.
+func holder(resp *http.Response) (*http.Response, *responseBody) {
+	if resp == nil {
+		return nil, nil
 	}
 	b := attached(resp)
 	if b == nil {
 		own := *resp
 		resp = &own
-		attach(resp, nil, nil)
-		b = attached(resp)
+		b = new(responseBody)
+		b.attach(resp, nil)
 	}
 	if b.ReadCloser == http.NoBody {
-		release(nil)
-		return resp
+		return resp, nil
 	}
-	before := b.release
-	b.release = release
+	return resp, b
+}
+
+func (b *responseBody) also(release func(error)) {
+	before := b.more
+	b.holds, b.more = true, release
 	if before != nil {
-		b.release = func(err error) {
+		b.more = func(err error) {
 			defer release(err)
 			before(err)
 		}
 	}
-	return resp
 }
 
 // handOver returns the response as the caller should get it: without a body of ours where the base gave none.
@@ -114,8 +142,8 @@ func (b *responseBody) Read(p []byte) (n int, err error) {
 		b.ended()
 		return n, err
 	}
-	if b.sent != nil {
-		if limit, ok := context.Cause(b.sent.Context()).(*resilience.TimeoutError); ok {
+	if b.attempt != nil {
+		if limit, ok := context.Cause(b.attempt).(*resilience.TimeoutError); ok {
 			err = limit // as HTTP/1 has it; HTTP/2 tells of a deadline only
 		}
 	}
@@ -146,15 +174,16 @@ func (b *responseBody) ended() {
 
 // sentReplay returns the body that the request was sent with, nil if that is none of ours.
 func (b *responseBody) sentReplay() *replay {
-	if b.sent == nil {
+	if b.attempt == nil {
 		return nil
 	}
-	r, _ := b.sent.Body.(*replay)
+	r, _ := b.attempt.sent.Body.(*replay)
 	return r
 }
 
 func (b *responseBody) done(err error) {
-	if b.release != nil {
-		b.release(err)
+	if b.more != nil {
+		defer b.more(err)
 	}
+	b.held.Release(err)
 }

@@ -17,11 +17,13 @@ type Transport struct {
 	cfg      Config // with defaults
 	pipeline *resilience.Pipeline[*http.Response]
 	repeats  bool // a layer may send a request more than once
+	outer    outerClient
 }
 
 var (
-	errNotMade  = errors.New("httpres: the Transport was not made by NewTransport")
-	errNoAnswer = errors.New("httpres: neither a response nor an error came back")
+	errNilRequest = errors.New("httpres: the request is nil")
+	errNotMade    = errors.New("httpres: the Transport was not made by NewTransport")
+	errNoAnswer   = errors.New("httpres: neither a response nor an error came back")
 )
 
 // NewTransport makes a transport that sends its requests with base. Nil means http.DefaultTransport. Its error is that of
@@ -40,6 +42,7 @@ func NewTransport(base http.RoundTripper, cfg Config) (*Transport, error) {
 		return nil, err
 	}
 	t.pipeline = pipeline
+	t.outer.expect(pipeline.Describe())
 	return t, nil
 }
 
@@ -56,6 +59,9 @@ func MustTransport(base http.RoundTripper, cfg Config) *Transport {
 // but for reading and closing its body. An error is the base's, or that of the layer that decided: see
 // resilience.KindOf.
 func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if req == nil {
+		return nil, errNilRequest
+	}
 	body := bodyOf(req)
 	defer func() { body.done(resp != nil) }()
 	if t.pipeline == nil {
@@ -76,7 +82,8 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 			stop()
 		}
 	}()
-	resp, err = c.pipeline.Do(c, c.attempt)
+	t.look(ctx, c)
+	resp, err = c.pipeline.Do(c, sendOnce)
 	if err != nil {
 		return nil, withoutMarks(err)
 	}
@@ -88,7 +95,7 @@ func (t *Transport) RoundTrip(req *http.Request) (resp *http.Response, err error
 		return nil, errNotHeld
 	}
 	if stop != nil {
-		resp = hold(resp, func(error) { stop() })
+		resp = holdAlso(resp, func(error) { stop() })
 	}
 	return handOver(resp), nil
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/readings"
+	"github.com/telltale-go/telltale/internal/version"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -62,7 +64,9 @@ type adapter struct {
 	in                 *instruments
 	sources            *events.Table[source]
 	failures           failuresByName
-	stateTimes         stateTimes
+	times              readings.Times
+	keys               *readings.Keys // nil: none is told
+	readings           readings.Reader
 }
 
 // source is what is kept for one live source: of a pipeline, or of a layer.
@@ -87,11 +91,13 @@ func attach(bus *events.Bus, cfg Config) (cancels []func()) {
 		omitSingleAttempts: cfg.OmitSingleAttempts,
 		pipelines:          cfg.Pipelines,
 		in:                 newInstruments(meter, cfg.Durations),
+		keys:               readings.NewKeys(cfg.Keys),
 	}
+	a.readings = readings.Reader{Bus: bus, Time: a.timeOf, Keys: a.keys}
 	for _, s := range a.subscribe(bus) {
 		cancels = append(cancels, s.cancel)
 	}
-	return append(cancels, a.observe(bus, meter))
+	return append(cancels, a.observe(meter))
 }
 
 func (c Config) tracer() trace.Tracer {
@@ -99,7 +105,7 @@ func (c Config) tracer() trace.Tracer {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
 	}
-	t := provider.Tracer(scope, trace.WithInstrumentationVersion(version()))
+	t := provider.Tracer(scope, trace.WithInstrumentationVersion(version.Built()))
 	if _, off := t.(tracenoop.Tracer); off {
 		return nil
 	}
@@ -111,7 +117,7 @@ func (c Config) meter() metric.Meter {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
 	}
-	m := provider.Meter(scope, metric.WithInstrumentationVersion(version()))
+	m := provider.Meter(scope, metric.WithInstrumentationVersion(version.Built()))
 	if _, off := m.(metricnoop.Meter); off {
 		return nil
 	}
@@ -127,14 +133,19 @@ func (a *adapter) open(s *events.Source) *source {
 		return &source{pipeline: newPipeline(s, a.in, f)}
 	}
 	l := newLayer(s, a.in, f)
+	l.keys = a.keys.Open(s)
 	if l.transitions != nil {
-		l.time = a.stateTimes.open(s.Layer())
+		l.time = a.times.Open(s.Layer())
 	}
 	return &source{layer: l}
 }
 
 func (a *adapter) drop(_ *events.Source, s *source) {
-	if s.layer != nil && s.layer.time != nil {
-		a.stateTimes.drop(s.layer.time)
+	if s.layer == nil {
+		return
+	}
+	s.layer.keys.Drop()
+	if s.layer.time != nil {
+		s.layer.time.Drop()
 	}
 }

@@ -27,6 +27,12 @@ func TestAttachRefusesWhatCannotWork(t *testing.T) {
 		"otelres: Config.Durations = 9: want DurationsAll, DurationsExecutions or DurationsNone": func() (func(), error) {
 			return otelres.Attach(events.NewBus(), otelres.Config{Durations: 9})
 		},
+		"otelres: Config.Keys = -1: want 0 (none) to 10000": func() (func(), error) {
+			return otelres.Attach(events.NewBus(), otelres.Config{Keys: -1})
+		},
+		"otelres: Config.Keys = 10001: want 0 (none) to 10000": func() (func(), error) {
+			return otelres.Attach(events.NewBus(), otelres.Config{Keys: 10_001})
+		},
 	} {
 		detach, err := attach()
 		if err == nil || err.Error() != want {

@@ -56,7 +56,7 @@ func (lasting) Err() error                  { return nil }
 
 // executionStarted counts the execution and starts its span.
 func (a *adapter) executionStarted(ctx context.Context, e events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
-	p := a.pipelineOf(e.Meta)
+	p := a.pipelineOf(&e.Meta)
 	if p == nil {
 		return nil, nil
 	}
@@ -76,15 +76,15 @@ func (c *call) finishExecution(e events.ExecutionFinished) {
 	if c.span != nil {
 		defer c.span.End()
 	}
-	c.p.executionFinished(lasting{c}, e)
+	c.p.executionFinished(lasting{c}, &e)
 	if c.span != nil && c.span.IsRecording() {
-		setExecution(c.span, e, c.p.failures)
+		setExecution(c.span, &e, c.p.failures)
 	}
 }
 
 // attemptStarted starts an attempt's span.
 func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
-	p := a.pipelineOf(e.Meta)
+	p := a.pipelineOf(&e.Meta)
 	if p == nil {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (
 	if a.tracer != nil && (p.retried || !a.omitSingleAttempts) {
 		c.begin(p.attemptName, p.attemptOptions[e.Kind])
 		if c.span.IsRecording() {
-			setAttemptStart(c.span, e)
+			setAttemptStart(c.span, &e)
 		}
 	}
 	return c.context(), c.finishAttempt
@@ -112,7 +112,7 @@ func (c *call) finishAttempt(e events.AttemptFinished) {
 		}
 		setAttemptEnd(c.span, e.Outcome, class)
 	}
-	c.p.attemptFinished(lasting{c}, e, class)
+	c.p.attemptFinished(lasting{c}, &e, class)
 }
 
 // traces tells whether a trace may know of a call: if not, its context matters to nobody.
@@ -165,7 +165,7 @@ func (c *call) parent() context.Context {
 
 // pipelineOf returns what is kept for the source of an event; nil if the event is not to be told: it is of a call that a
 // subscriber makes, or its source is gone.
-func (a *adapter) pipelineOf(m events.Meta) *pipeline {
+func (a *adapter) pipelineOf(m *events.Meta) *pipeline {
 	if m.Nested {
 		return nil
 	}

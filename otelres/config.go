@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/telltale-go/telltale/internal/readings"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -22,11 +23,16 @@ type Config struct {
 	// OmitSingleAttempts leaves out the attempt's span in pipelines in which no second attempt is possible: it would
 	// repeat the execution's.
 	OmitSingleAttempts bool
-	// OmitSpanEvents leaves out the span events: retry scheduled, call rejected, timeout fired, fallback
-	// used, breaker's state changed.
+	// OmitSpanEvents leaves out the span events: retry scheduled, retry stopped, call rejected, timeout fired, fallback
+	// used, hedge denied, fault injected, breaker's state changed.
 	OmitSpanEvents bool
 	// Durations says which durations are measured. Zero means DurationsAll. The counters stay in any case.
 	Durations Durations
+	// Keys is for how many keys of each Keyed layer there are series of their own, resilience.keyed.*: those that come
+	// first, until the layer forgets them; the others are one, _OTHER, with the calls without a key. Keys may be personal.
+	// Zero means none, and at most 10000 are allowed. OpenTelemetry's SDK keeps 2000 sets of attributes of an instrument
+	// unless it is told otherwise, and a breaker has one for each of its five states: 398 keys fit.
+	Keys int
 }
 
 func (c Config) validate() error {
@@ -37,6 +43,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("otelres: Config.MeterProvider is a nil %T: leave the field out for the global one", c.MeterProvider)
 	case c.Durations > DurationsNone:
 		return fmt.Errorf("otelres: Config.Durations = %d: want DurationsAll, DurationsExecutions or DurationsNone", c.Durations)
+	case c.Keys < 0 || c.Keys > readings.MaxKeys:
+		return fmt.Errorf("otelres: Config.Keys = %d: want 0 (none) to %d", c.Keys, readings.MaxKeys)
 	}
 	return nil
 }

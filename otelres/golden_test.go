@@ -27,9 +27,26 @@ func TestGoldenSpans(t *testing.T) {
 
 // OTEL-04
 func TestGoldenMetrics(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, func(c *otelres.Config) { c.Keys = 1 })
 	r.story()
+	r.keyed()
 	compare(t, "metrics.golden", metricsText(t, r.collect()))
+}
+
+// keyed makes a breaker and a limiter for each of two keys, of which one is told apart.
+func (r *rig) keyed() {
+	breaker := func(state events.State) *events.BreakerReading { return &events.BreakerReading{State: state} }
+	hosts := r.source(events.SourceSpec{Layer: "hosts", Type: events.TypeBreaker, Keys: slices.Values([]events.KeyReading{
+		{Key: "a.example", Breaker: breaker(events.StateOpen)}, {Key: "b.example", Breaker: breaker(events.StateClosed)},
+		{Breaker: breaker(events.StateClosed)},
+	})})
+	r.source(events.SourceSpec{Layer: "tenants", Type: events.TypeBulkhead, Keys: slices.Values([]events.KeyReading{
+		{Key: "acme", Limiter: &events.LimiterReading{Limit: 5, Usage: 5, Queued: 2}}, {Limiter: &events.LimiterReading{Limit: 5}},
+	})})
+	for range 3 {
+		r.bus.CallRejected.Publish(context.Background(), events.CallRejected{Meta: events.Meta{Source: hosts, Key: "a.example"},
+			Reason: events.ReasonOpen})
+	}
 }
 
 // story publishes what two pipelines do. The first has five calls: healed by a retry, rejected, timed out, cancelled,
@@ -57,7 +74,7 @@ func (r *rig) story() {
 	r.execution(ctx, users, events.ExecutionFinished{Outcome: events.OutcomeSuccess, Attempts: 2, Duration: 350 * ms,
 		Working: 100 * ms, Backoff: 250 * ms}, func(ctx context.Context) {
 		r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: events.OutcomeFailure, Err: class("connection_refused"), Duration: 50 * ms}, nil)
-		r.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: of(retry, 1), Delay: 250 * ms, Err: class("connection_refused")})
+		r.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: of(retry, 1), Delay: 250 * ms, Err: class("connection_refused"), HintedByPeer: true})
 		r.attempt(ctx, users, 2, 250*ms, events.AttemptFinished{Outcome: events.OutcomeSuccess, Duration: 50 * ms}, nil)
 	})
 	r.execution(ctx, users, events.ExecutionFinished{Outcome: events.OutcomeRejected, Reason: events.ReasonOpen, Layer: breaker,

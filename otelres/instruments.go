@@ -2,8 +2,8 @@ package otelres
 
 import (
 	"fmt"
-	"slices"
 
+	"github.com/telltale-go/telltale/internal/names"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -19,94 +19,93 @@ type instruments struct {
 }
 
 func newInstruments(meter metric.Meter, d Durations) *instruments {
-	m := maker{meter}
+	m := maker{meter: meter}
 	i := &instruments{
-		executions:        m.counter(nameExecutions),
-		attempts:          m.counter(nameAttempts),
-		failures:          m.counter(nameAttemptFailures),
-		stops:             m.counter(nameRetryStops),
-		rejections:        m.counter(nameRejections),
-		timeouts:          m.counter(nameTimeouts),
-		transitions:       m.counter(nameTransitions),
-		fallbacks:         m.counter(nameFallbacks),
-		hedgeWins:         m.counter(nameHedgeWins),
-		hedgeDenials:      m.counter(nameHedgeDenials),
-		flights:           m.counter(nameFlightCalls),
-		wait:              m.secondsCounter(nameExecutionWait),
-		executionAttempts: m.countHistogram(nameExecutionAttempts),
+		executions:        m.counter(names.Executions),
+		attempts:          m.counter(names.Attempts),
+		failures:          m.counter(names.AttemptFailures),
+		stops:             m.counter(names.RetryStops),
+		rejections:        m.counter(names.Rejections),
+		timeouts:          m.counter(names.Timeouts),
+		transitions:       m.counter(names.BreakerTransitions),
+		fallbacks:         m.counter(names.Fallbacks),
+		hedgeWins:         m.counter(names.HedgeWins),
+		hedgeDenials:      m.counter(names.HedgeDenials),
+		flights:           m.counter(names.FlightCalls),
+		wait:              m.secondsCounter(names.ExecutionWait),
+		executionAttempts: m.countHistogram(names.ExecutionAttempts),
 	}
 	i.executionDuration, i.attemptDuration = noop.Float64Histogram{}, noop.Float64Histogram{}
 	if d.ofExecutions() {
-		i.executionDuration = m.secondsHistogram(nameExecutionDuration)
+		i.executionDuration = m.secondsHistogram(names.ExecutionDuration)
 	}
 	if d.ofAttempts() {
-		i.attemptDuration = m.secondsHistogram(nameAttemptDuration)
+		i.attemptDuration = m.secondsHistogram(names.AttemptDuration)
 	}
 	return i
 }
 
 // maker makes instruments as the table of metrics describes them. What the provider complains about goes to
 // otel.Handle: measuring less is better than not starting.
-type maker struct{ meter metric.Meter }
-
-func (m maker) counter(name string) metric.Int64Counter {
-	d := describe(name)
-	i, err := m.meter.Int64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+type maker struct {
+	meter    metric.Meter
+	observed *[]metric.Observable // gets those that are read at a collection
 }
 
-func (m maker) secondsCounter(name string) metric.Float64Counter {
-	d := describe(name)
-	i, err := m.meter.Float64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+func (m maker) counter(i names.ID) metric.Int64Counter {
+	d := i.Of()
+	made, err := m.meter.Int64Counter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return reported(d.Name, made, err)
 }
 
-func (m maker) countHistogram(name string) metric.Int64Histogram {
-	d := describe(name)
-	i, err := m.meter.Int64Histogram(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc),
+func (m maker) secondsCounter(i names.ID) metric.Float64Counter {
+	d := i.Of()
+	made, err := m.meter.Float64Counter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return reported(d.Name, made, err)
+}
+
+func (m maker) countHistogram(i names.ID) metric.Int64Histogram {
+	d := i.Of()
+	made, err := m.meter.Int64Histogram(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc),
 		metric.WithExplicitBucketBoundaries(d.Bounds...))
-	return reported(name, i, err)
+	return reported(d.Name, made, err)
 }
 
-func (m maker) secondsHistogram(name string) metric.Float64Histogram {
-	d := describe(name)
-	i, err := m.meter.Float64Histogram(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc),
+func (m maker) secondsHistogram(i names.ID) metric.Float64Histogram {
+	d := i.Of()
+	made, err := m.meter.Float64Histogram(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc),
 		metric.WithExplicitBucketBoundaries(d.Bounds...))
-	return reported(name, i, err)
+	return reported(d.Name, made, err)
 }
 
-func (m maker) observedUpDown(name string) metric.Int64ObservableUpDownCounter {
-	d := describe(name)
-	i, err := m.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+func (m maker) observedUpDown(i names.ID) metric.Int64ObservableUpDownCounter {
+	d := i.Of()
+	made, err := m.meter.Int64ObservableUpDownCounter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return observable(m, d.Name, made, err)
 }
 
-func (m maker) observedSeconds(name string) metric.Float64ObservableCounter {
-	d := describe(name)
-	i, err := m.meter.Float64ObservableCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+func (m maker) observedSeconds(i names.ID) metric.Float64ObservableCounter {
+	d := i.Of()
+	made, err := m.meter.Float64ObservableCounter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return observable(m, d.Name, made, err)
 }
 
-func (m maker) observedCounter(name string) metric.Int64ObservableCounter {
-	d := describe(name)
-	i, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+func (m maker) observedCounter(i names.ID) metric.Int64ObservableCounter {
+	d := i.Of()
+	made, err := m.meter.Int64ObservableCounter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return observable(m, d.Name, made, err)
 }
 
-func (m maker) observedGauge(name string) metric.Float64ObservableGauge {
-	d := describe(name)
-	i, err := m.meter.Float64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
+func (m maker) observedGauge(i names.ID) metric.Float64ObservableGauge {
+	d := i.Of()
+	made, err := m.meter.Float64ObservableGauge(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return observable(m, d.Name, made, err)
 }
 
-func (m maker) observedCount(name string) metric.Int64ObservableGauge {
-	d := describe(name)
-	i, err := m.meter.Int64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(name, i, err)
-}
-
-func describe(name string) Metric {
-	return metrics[slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == name })]
+func (m maker) observedCount(i names.ID) metric.Int64ObservableGauge {
+	d := i.Of()
+	made, err := m.meter.Int64ObservableGauge(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
+	return observable(m, d.Name, made, err)
 }
 
 func reported[I any](name string, i I, err error) I {
@@ -114,4 +113,9 @@ func reported[I any](name string, i I, err error) I {
 		otel.Handle(fmt.Errorf("otelres: %s: %w", name, err))
 	}
 	return i
+}
+
+func observable[I metric.Observable](m maker, name string, i I, err error) I {
+	*m.observed = append(*m.observed, i)
+	return reported(name, i, err)
 }

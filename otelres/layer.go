@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
+	"github.com/telltale-go/telltale/internal/readings"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -22,7 +24,8 @@ type layer struct {
 	stops       *family[events.Reason]
 	transitions families[events.State, events.Reason] // of a breaker's state
 	zeros       []zero                                // the counters' series over closed attributes
-	time        *stateTime                            // of a breaker's state
+	time        *readings.Time                        // of a breaker's state
+	keys        *readings.Layer                       // of a Keyed layer, where keys are told
 	info        *attribute.Set                        // of a layer of a pipeline
 
 	name, layerType attribute.KeyValue
@@ -93,12 +96,12 @@ func (l *layer) zero(ctx context.Context) {
 func infoOf(s *events.Source) *attribute.Set {
 	of := append(placeOf(s),
 		attribute.String(events.KeyLayerType, s.Type()),
-		attribute.Int(keyLayerPosition, s.Position()))
+		attribute.Int(names.KeyLayerPosition, s.Position()))
 	if s.Settings() != "" {
-		of = append(of, attribute.String(keyLayerSettings, s.Settings()))
+		of = append(of, attribute.String(names.KeyLayerSettings, s.Settings()))
 	}
 	if shared := s.Shared(); shared != nil {
-		of = append(of, attribute.String(keyLayerShared, shared.Layer()))
+		of = append(of, attribute.String(names.KeyLayerShared, shared.Layer()))
 	}
 	set := attribute.NewSet(of...)
 	return &set

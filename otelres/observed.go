@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
+	"github.com/telltale-go/telltale/internal/version"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -17,43 +18,55 @@ type observed struct {
 	stateChange, nextProbe, failureRatio, failureRatioLimit, cooldown metric.Float64ObservableGauge
 	windowCalls, layerInfo, buildInfo, budgetAvailable, budgetLimit   metric.Int64ObservableGauge
 	droppedEvents, handlerPanics                                      metric.Int64ObservableCounter
+
+	// With Config.Keys, else nil.
+	keyedRejections                                 metric.Int64ObservableCounter
+	keyedState, keyedLimit, keyedUsage, keyedQueued metric.Int64ObservableUpDownCounter
 }
 
-func newObserved(meter metric.Meter) *observed {
-	m := maker{meter}
-	return &observed{
-		executionActive:   m.observedUpDown(nameExecutionActive),
-		state:             m.observedUpDown(nameState),
-		limit:             m.observedUpDown(nameLimiterLimit),
-		usage:             m.observedUpDown(nameLimiterUsage),
-		queued:            m.observedUpDown(nameLimiterQueued),
-		stateTime:         m.observedSeconds(nameStateTime),
-		stateChange:       m.observedGauge(nameStateChangeTime),
-		nextProbe:         m.observedGauge(nameNextProbeTime),
-		failureRatio:      m.observedGauge(nameFailureRatio),
-		failureRatioLimit: m.observedGauge(nameFailureRatioLimit),
-		cooldown:          m.observedGauge(nameCooldown),
-		windowCalls:       m.observedCount(nameWindowCalls),
-		layerInfo:         m.observedCount(nameLayerInfo),
-		buildInfo:         m.observedCount(nameBuildInfo),
-		budgetAvailable:   m.observedCount(nameBudgetAvailable),
-		budgetLimit:       m.observedCount(nameBudgetLimit),
-		droppedEvents:     m.observedCounter(nameDroppedEvents),
-		handlerPanics:     m.observedCounter(nameHandlerPanics),
+// newObserved makes them, and lists them.
+func newObserved(meter metric.Meter, keys bool) (o *observed, all []metric.Observable) {
+	m := maker{meter, &all}
+	o = &observed{
+		executionActive:   m.observedUpDown(names.ExecutionActive),
+		state:             m.observedUpDown(names.BreakerState),
+		limit:             m.observedUpDown(names.LimiterLimit),
+		usage:             m.observedUpDown(names.LimiterUsage),
+		queued:            m.observedUpDown(names.LimiterQueued),
+		stateTime:         m.observedSeconds(names.BreakerStateTime),
+		stateChange:       m.observedGauge(names.BreakerStateChangeTime),
+		nextProbe:         m.observedGauge(names.BreakerNextProbeTime),
+		failureRatio:      m.observedGauge(names.BreakerFailureRatio),
+		failureRatioLimit: m.observedGauge(names.BreakerFailureRatioLimit),
+		cooldown:          m.observedGauge(names.BreakerCooldown),
+		windowCalls:       m.observedCount(names.BreakerWindowCalls),
+		layerInfo:         m.observedCount(names.LayerInfo),
+		buildInfo:         m.observedCount(names.BuildInfo),
+		budgetAvailable:   m.observedCount(names.BudgetAvailable),
+		budgetLimit:       m.observedCount(names.BudgetLimit),
+		droppedEvents:     m.observedCounter(names.DroppedEvents),
+		handlerPanics:     m.observedCounter(names.HandlerPanics),
 	}
+	if keys {
+		o.keyedRejections = m.observedCounter(names.KeyedRejections)
+		o.keyedState = m.observedUpDown(names.KeyedBreakerState)
+		o.keyedLimit = m.observedUpDown(names.KeyedLimiterLimit)
+		o.keyedUsage = m.observedUpDown(names.KeyedLimiterUsage)
+		o.keyedQueued = m.observedUpDown(names.KeyedLimiterQueued)
+	}
+	return o, all
 }
 
-// observe reads the sources of bus at each collection.
-func (a *adapter) observe(bus *events.Bus, meter metric.Meter) (cancel func()) {
-	o := newObserved(meter)
-	build := metric.WithAttributes(attribute.String(keyVersion, version()))
+// observe reads the sources at each collection.
+func (a *adapter) observe(meter metric.Meter) (cancel func()) {
+	o, all := newObserved(meter, a.keys != nil)
+	build := metric.WithAttributes(attribute.String(names.KeyVersion, version.Built()))
 	registration, err := meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
 		a.zero(context.WithoutCancel(ctx)) // it is done once
-		a.read(bus).report(o, to)
+		a.read(o, to)
 		to.ObserveInt64(o.buildInfo, 1, build)
 		return nil
-	}, o.executionActive, o.state, o.limit, o.usage, o.queued, o.stateTime, o.stateChange, o.nextProbe, o.failureRatio,
-		o.failureRatioLimit, o.cooldown, o.windowCalls, o.layerInfo, o.buildInfo, o.budgetAvailable, o.budgetLimit, o.droppedEvents, o.handlerPanics)
+	}, all...)
 	if err != nil {
 		otel.Handle(fmt.Errorf("otelres: reading at collection: %w", err))
 	}

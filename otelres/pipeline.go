@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -43,8 +44,8 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 		attempts:  newFamilies(events.KeyAttemptKind, kinds, events.KeyOutcome, outcomes, name),
 		outcomes:  events.OutcomesOf(s),
 		kinds:     events.AttemptKindsOf(s),
-		backoff:   newSeries(name, attribute.String(keyWaitKind, waitKindBackoff)),
-		queued:    newSeries(name, attribute.String(keyWaitKind, waitKindQueue)),
+		backoff:   newSeries(name, attribute.String(names.KeyWaitKind, names.WaitBackoff)),
+		queued:    newSeries(name, attribute.String(names.KeyWaitKind, names.WaitQueue)),
 
 		attemptName:      s.Pipeline() + attemptSpanSuffix,
 		executionOptions: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(name)},
@@ -54,13 +55,14 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 		kind := attribute.String(events.KeyAttemptKind, k.String())
 		p.attemptOptions[k] = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(kind)}
 	}
-	p.untracedExecution = func(e events.ExecutionFinished) { p.executionFinished(context.Background(), e) }
-	p.untracedAttempt = func(e events.AttemptFinished) { p.attemptFinished(context.Background(), e, "") }
+	p.untracedExecution = func(e events.ExecutionFinished) { p.executionFinished(context.Background(), &e) }
+	p.untracedAttempt = func(e events.AttemptFinished) { p.attemptFinished(context.Background(), &e, "") }
 	return p
 }
 
-// executionFinished records the end of an execution that was counted as active. ctx is for exemplars; it is never done.
-func (p *pipeline) executionFinished(ctx context.Context, e events.ExecutionFinished) {
+// executionFinished records the end of an execution that was counted as active. ctx is for exemplars; it is never done. It
+// takes a pointer, since the event is 200 bytes.
+func (p *pipeline) executionFinished(ctx context.Context, e *events.ExecutionFinished) {
 	p.active.Add(-1)
 	s := p.byOutcome.of(e.Outcome)
 	s.count(ctx, p.in.executions)
@@ -79,7 +81,7 @@ func (p *pipeline) executionFinished(ctx context.Context, e events.ExecutionFini
 }
 
 // attemptFinished records the end of an attempt. class is that of its error, if the caller knows it.
-func (p *pipeline) attemptFinished(ctx context.Context, e events.AttemptFinished, class string) {
+func (p *pipeline) attemptFinished(ctx context.Context, e *events.AttemptFinished, class string) {
 	p.attempts.of(e.Kind, e.Outcome).count(ctx, p.in.attempts)
 	if h := p.in.attemptDuration; p.retried && h.Enabled(ctx) {
 		h.Record(ctx, e.Duration.Seconds(), p.byOutcome.of(e.Outcome).record...)

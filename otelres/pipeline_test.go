@@ -173,8 +173,8 @@ func TestAnOutageIsToldOnTheSpans(t *testing.T) {
 			t.Fatalf("%d executions, want 3", len(executions))
 		}
 		for i, want := range [][]string{
-			{"resilience.retry.scheduled", "resilience.retry.scheduled", "resilience.circuit_breaker.state_changed"},
-			{"resilience.call.rejected"},
+			{"resilience.retry.scheduled", "resilience.retry.scheduled", "resilience.circuit_breaker.state_changed", "resilience.retry.stopped"},
+			{"resilience.call.rejected", "resilience.retry.stopped"},
 			{"resilience.circuit_breaker.state_changed", "resilience.circuit_breaker.state_changed"},
 		} {
 			var got []string

@@ -2,6 +2,7 @@ package otelres_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -38,7 +39,10 @@ func newRig(t *testing.T, configure ...func(*otelres.Config)) *rig {
 		c(&cfg)
 	}
 	r.detach = otelres.MustAttach(r.bus, cfg)
-	t.Cleanup(r.detach)
+	t.Cleanup(func() {
+		r.detach()
+		runtime.KeepAlive(r)
+	})
 	return r
 }
 

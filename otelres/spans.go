@@ -12,14 +12,20 @@ import (
 // What is written on spans, all of it only if the span is recording. Statuses are described by the error's class: its
 // text may hold personal data.
 
-func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
-	attributes := append(make([]attribute.KeyValue, 0, 5),
+func setExecution(span trace.Span, e *events.ExecutionFinished, f *failures) {
+	attributes := append(make([]attribute.KeyValue, 0, 7),
 		attribute.String(events.KeyOutcome, e.Outcome.String()), attribute.Int(events.KeyAttempts, e.Attempts))
 	if e.Reason != 0 {
 		attributes = append(attributes, attribute.String(events.KeyReason, e.Reason.String()))
 	}
 	if e.Layer != nil && e.Layer.Layer() != "" {
 		attributes = append(attributes, attribute.String(events.KeyLayerName, e.Layer.Layer()))
+	}
+	if e.Backoff > 0 {
+		attributes = append(attributes, attribute.Float64(keyBackoff, e.Backoff.Seconds()))
+	}
+	if e.Queued > 0 {
+		attributes = append(attributes, attribute.Float64(keyQueued, e.Queued.Seconds()))
 	}
 	if failed(e.Outcome) {
 		class := f.class(e.Err)
@@ -29,7 +35,7 @@ func setExecution(span trace.Span, e events.ExecutionFinished, f *failures) {
 	span.SetAttributes(attributes...)
 }
 
-func setAttemptStart(span trace.Span, e events.AttemptStarted) {
+func setAttemptStart(span trace.Span, e *events.AttemptStarted) {
 	number := attribute.Int(events.KeyAttemptNumber, e.Attempt)
 	if e.Kind != events.AttemptRetry {
 		span.SetAttributes(number)

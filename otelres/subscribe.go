@@ -28,6 +28,7 @@ func (a *adapter) subscribe(bus *events.Bus) []subscription {
 		hear(&bus.HedgeDenied, a.hedgeDenied),
 		hear(&bus.FallbackUsed, a.fallbackUsed),
 		hear(&bus.FlightJoined, a.flightJoined),
+		hear(&bus.FaultInjected, a.faultInjected),
 	}
 }
 
@@ -36,8 +37,7 @@ var skipped = kindsOf(
 	events.HedgeStarted{},   // the attempt that it starts has a span and a count
 	events.LimitChanged{},   // the limit is read when the SDK collects
 	events.ShadowRejected{}, // as a rejection, a breaker in shadow mode would look like one that refuses
-	events.FaultInjected{},  // what it does to the call is the call's outcome
-	events.KeyEvicted{},
+	events.KeyEvicted{},     // which keys there are is read when the SDK collects
 	events.ConfigWarning{},
 	events.LateResult{},
 	events.DiscardFailed{},

@@ -16,14 +16,24 @@ func (a *adapter) retryScheduled(ctx context.Context, e events.RetryScheduled) {
 		return
 	}
 	if span := a.recording(ctx); span != nil {
-		addSpanEvent(span, spanEventRetryScheduled, l.name, attribute.Int(events.KeyAttemptNumber, e.Attempt),
+		attributes := append(make([]attribute.KeyValue, 0, 5), l.name, attribute.Int(events.KeyAttemptNumber, e.Attempt),
 			attribute.Float64(keyRetryDelay, e.Delay.Seconds()), attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
+		if e.HintedByPeer {
+			attributes = append(attributes, attribute.Bool(keyRetryHinted, true))
+		}
+		addSpanEvent(span, spanEventRetryScheduled, attributes...)
 	}
 }
 
 func (a *adapter) retryStopped(ctx context.Context, e events.RetryStopped) {
-	if l := a.layerOf(e.Meta); l != nil {
-		l.stops.of(e.Reason).count(exemplars(ctx), l.in.stops)
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.stops.of(e.Reason).count(exemplars(ctx), l.in.stops)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventRetryStopped, l.name, attribute.String(events.KeyReason, e.Reason.String()),
+			attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
 	}
 }
 
@@ -33,6 +43,7 @@ func (a *adapter) callRejected(ctx context.Context, e events.CallRejected) {
 		return
 	}
 	l.rejections.of(e.Reason).count(exemplars(ctx), l.in.rejections)
+	l.keys.Rejected(e.Key, e.Reason)
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventRejected, l.name, l.layerType, attribute.String(events.KeyReason, e.Reason.String()))
 	}
@@ -45,7 +56,7 @@ func (a *adapter) timedOut(ctx context.Context, e events.TimedOut) {
 	}
 	l.timeouts.count(exemplars(ctx), l.in.timeouts)
 	if span := a.recording(ctx); span != nil {
-		addSpanEvent(span, spanEventTimedOut, l.name)
+		addSpanEvent(span, spanEventTimedOut, l.name, attribute.Float64(keyTimeoutLimit, e.Limit.Seconds()))
 	}
 }
 
@@ -69,8 +80,25 @@ func (a *adapter) hedgeSettled(ctx context.Context, e events.HedgeSettled) {
 }
 
 func (a *adapter) hedgeDenied(ctx context.Context, e events.HedgeDenied) {
-	if l := a.layerOf(e.Meta); l != nil {
-		l.hedges.count(exemplars(ctx), l.in.hedgeDenials)
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	l.hedges.count(exemplars(ctx), l.in.hedgeDenials)
+	if span := a.recording(ctx); span != nil {
+		addSpanEvent(span, spanEventHedgeDenied, l.name, attribute.String(events.KeyReason, e.Reason.String()))
+	}
+}
+
+// faultInjected is told on the span alone: what a fault does to the call is counted as the call's outcome.
+func (a *adapter) faultInjected(ctx context.Context, e events.FaultInjected) {
+	l := a.layerOf(e.Meta)
+	if l == nil {
+		return
+	}
+	if span := a.recording(ctx); span != nil {
+		fault := attribute.String(events.KeyFault, e.Fault.String())
+		addSpanEvent(span, spanEventFault, l.name, fault, attribute.Float64(keyFaultDelay, e.Delay.Seconds()))
 	}
 }
 
@@ -86,14 +114,19 @@ func (a *adapter) fallbackUsed(ctx context.Context, e events.FallbackUsed) {
 	}
 }
 
-// flightJoined links a follower's span to its leader's.
+// flightJoined tells on the span whether the call leads or follows, and links a follower's to its leader's.
 func (a *adapter) flightJoined(ctx context.Context, e events.FlightJoined) {
 	l := a.layerOf(e.Meta)
 	if l == nil {
 		return
 	}
 	l.flights.of(e.Role).count(exemplars(ctx), l.in.flights)
-	if span := a.recordingSpan(ctx); span != nil && e.LeaderContext != nil {
+	span := a.recordingSpan(ctx)
+	if span == nil {
+		return
+	}
+	span.SetAttributes(attribute.String(events.KeyFlightRole, e.Role.String()))
+	if e.LeaderContext != nil {
 		if leader := a.spanContext(e.LeaderContext); leader.IsValid() {
 			span.AddLink(trace.Link{SpanContext: leader})
 		}

@@ -6,6 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/readings"
+	"github.com/telltale-go/telltale/internal/version"
 )
 
 // adapter is one Attach: it counts the events of one bus, and is the one Collector that a Registerer gets.
@@ -16,7 +18,9 @@ type adapter struct {
 	by         *events.Subscriber
 	metrics    *metrics
 	errorTypes *errorTypes
-	stateTimes *stateTimes
+	times      readings.Times
+	keys       *readings.Keys // nil: none is told
+	readings   readings.Reader
 	rows       *events.Table[row]
 	cancels    []func()
 }
@@ -27,11 +31,12 @@ func newAdapter(bus *events.Bus, cfg Config) *adapter {
 		durations:  cfg.Durations,
 		trace:      cfg.Trace,
 		by:         bus.Subscriber(),
-		metrics:    newMetrics(cfg.ConstLabels),
+		metrics:    newMetrics(cfg.ConstLabels, cfg.Keys > 0),
 		errorTypes: newErrorTypes(),
-		stateTimes: newStateTimes(),
+		keys:       readings.NewKeys(cfg.Keys),
 	}
-	a.metrics.buildInfo.hold([]string{label(version())}).Set(1)
+	a.readings = readings.Reader{Bus: bus, Time: a.timeOf, Keys: a.keys}
+	a.metrics.buildInfo.hold([]string{label(version.Built())}).Set(1)
 	return a
 }
 
@@ -59,7 +64,7 @@ func (a *adapter) Collect(to chan<- prometheus.Metric) {
 	for _, v := range a.metrics.vecs {
 		v.Collect(to)
 	}
-	for _, m := range a.read().metrics(a.metrics, a.stateTimes) {
+	for _, m := range a.read() {
 		to <- m
 	}
 }

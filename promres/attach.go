@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/readings"
 )
 
 // Config says where the metrics go. Its zero value is ready.
@@ -24,8 +25,12 @@ type Config struct {
 	// Trace returns the ids of the sampled span in a context; false: there is none. With it, durations carry exemplars with
 	// trace_id and span_id, those of the call and of the attempt if another adapter makes such spans. Nil means no
 	// exemplars. It is otelres.SampledTraceIDs for OpenTelemetry. It is called inside users' calls, from many goroutines at
-	// once. A scrape in text shows exemplars only in the OpenMetrics format.
+	// once, and must not block. A scrape in text shows exemplars only in the OpenMetrics format.
 	Trace func(ctx context.Context) (traceID, spanID string, ok bool)
+	// Keys is for how many keys of each Keyed layer there are series of their own, resilience_keyed_*: those that come first,
+	// until the layer forgets them; the others are one, _OTHER, with the calls without a key. Keys may be personal. Zero
+	// means none, and at most 10000 are allowed: a key has up to eight series.
+	Keys int
 }
 
 // Attach registers the metrics of what lives on the bus, and of what comes, until detach is called. Detach takes every
@@ -103,6 +108,9 @@ func (c Config) check() error {
 	}
 	if c.Durations > DurationsNone {
 		return fmt.Errorf("promres: Config.Durations: %s is not one of all, executions, none", c.Durations)
+	}
+	if c.Keys < 0 || c.Keys > readings.MaxKeys {
+		return fmt.Errorf("promres: Config.Keys = %d: must be 0 (none) to %d", c.Keys, readings.MaxKeys)
 	}
 	if _, ok := c.ConstLabels["le"]; ok {
 		return errors.New(`promres: Config.ConstLabels: "le" is the label of histogram buckets`)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // mustBeEmpty asserts that nothing is left in a registry: it takes a collector with all our names.
@@ -57,12 +58,15 @@ func TestAttachRefusesWrongConfigurations(t *testing.T) {
 		want string
 	}{
 		{Config{Durations: 7}, "Config.Durations"},
+		{Config{Keys: -1}, "Config.Keys"},
+		{Config{Keys: 10_001}, "Config.Keys"},
 		{Config{ConstLabels: prometheus.Labels{"le": "x"}}, "Config.ConstLabels"},
 		{Config{ConstLabels: prometheus.Labels{"__x": "x"}}, "Config.ConstLabels"},
 		{Config{ConstLabels: prometheus.Labels{"": "x"}}, "Config.ConstLabels"},
 		{Config{ConstLabels: prometheus.Labels{"x": "\xff"}}, "Config.ConstLabels"},
 		{Config{ConstLabels: prometheus.Labels{"resilience_pipeline_name": "x"}}, "Config.ConstLabels"},
 		{Config{ConstLabels: prometheus.Labels{"error_type": "x"}}, "Config.ConstLabels"},
+		{Config{Keys: 1, ConstLabels: prometheus.Labels{"resilience_key": "x"}}, "Config.ConstLabels"},
 	} {
 		bus, reg := events.NewBus(), prometheus.NewRegistry()
 		c.cfg.Registerer = reg
@@ -115,7 +119,7 @@ func TestSecondAttachOfTheSameIsRefused(t *testing.T) {
 func TestRegistryWithOurNamesIsRefused(t *testing.T) {
 	for _, other := range []prometheus.Collector{
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "resilience_executions_total", Help: "x"}),
-		newCounters(table[executions], nil).MetricVec,
+		newCounters(names.Executions.Of(), nil).MetricVec,
 		prometheus.NewGauge(prometheus.GaugeOpts{Name: "resilience_circuit_breaker_state", Help: "x"}),
 	} {
 		bus, reg := events.NewBus(), prometheus.NewRegistry()

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // observedCall returns a function that publishes what one call of two attempts publishes, and a rejection.
@@ -68,12 +69,12 @@ func BenchmarkCall(b *testing.B) {
 }
 
 func BenchmarkCallByHand(b *testing.B) {
-	active := newGauges(table[executionActive], nil).hold([]string{"users"})
-	calls := newCounters(table[executions], nil).hold([]string{"users", "success"})
-	runs := newCounters(table[attempts], nil).hold([]string{"users", "initial", "success"})
-	duration := newHistograms(table[executionDuration], nil).hold([]string{"users", "success"})
-	took := newHistograms(table[executionAttempts], nil).hold([]string{"users", "success"})
-	run := newHistograms(table[attemptDuration], nil).hold([]string{"users", "success"})
+	active := newGauges(names.ExecutionActive.Of(), nil).hold([]string{"users"})
+	calls := newCounters(names.Executions.Of(), nil).hold([]string{"users", "success"})
+	runs := newCounters(names.Attempts.Of(), nil).hold([]string{"users", "initial", "success"})
+	duration := newHistograms(names.ExecutionDuration.Of(), nil).hold([]string{"users", "success"})
+	took := newHistograms(names.ExecutionAttempts.Of(), nil).hold([]string{"users", "success"})
+	run := newHistograms(names.AttemptDuration.Of(), nil).hold([]string{"users", "success"})
 	b.ReportAllocs()
 	for b.Loop() {
 		active.Inc()

@@ -67,7 +67,7 @@ func (a *adapter) executionWatched(ctx context.Context, e events.ExecutionStarte
 	if labels == nil {
 		return c.executionEnd
 	}
-	return func(e events.ExecutionFinished) { c.endExecution(e, labels) }
+	return func(e events.ExecutionFinished) { c.endExecution(&e, labels) }
 }
 
 // attemptWatched is the same of attempts.
@@ -84,5 +84,5 @@ func (a *adapter) attemptWatched(ctx context.Context, e events.AttemptStarted) f
 	if labels == nil {
 		return c.attemptEnd
 	}
-	return func(e events.AttemptFinished) { c.endAttempt(e, labels) }
+	return func(e events.AttemptFinished) { c.endAttempt(&e, labels) }
 }

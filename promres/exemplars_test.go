@@ -32,14 +32,14 @@ func (r *rig) exemplars(name string) (all []string) {
 		}
 		for _, m := range f.Metric {
 			for _, b := range m.Histogram.Bucket {
-				all = append(all, labelsOf(b.Exemplar)...)
+				all = append(all, exemplarLabels(b.Exemplar)...)
 			}
 		}
 	}
 	return all
 }
 
-func labelsOf(e *dto.Exemplar) (all []string) {
+func exemplarLabels(e *dto.Exemplar) (all []string) {
 	for _, l := range e.GetLabel() {
 		all = append(all, l.GetName()+"="+l.GetValue())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // The golden file is made by: go test ./promres -run Golden -update
@@ -104,13 +105,13 @@ func TestGoldenExposition(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer want.Close()
-	var names []string
-	for i, m := range table {
-		if id(i) != buildInfo { // its label is the version
-			names = append(names, m.name)
+	var all []string
+	for _, m := range names.All() {
+		if m.Name != names.BuildInfo.Of().Name { // its label is the version
+			all = append(all, nameOf(m))
 		}
 	}
-	if err := testutil.GatherAndCompare(r.reg, want, names...); err != nil {
+	if err := testutil.GatherAndCompare(r.reg, want, all...); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,7 +123,7 @@ func exposition(reg *prometheus.Registry, t *testing.T) []byte {
 	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 	var text strings.Builder
 	for line := range strings.Lines(w.Body.String()) {
-		if !strings.Contains(line, table[buildInfo].name) {
+		if !strings.Contains(line, nameOf(names.BuildInfo.Of())) {
 			text.WriteString(line)
 		}
 	}
@@ -206,8 +207,8 @@ func TestDurationsAreClassicAndNativeAtOnce(t *testing.T) {
 			if h.Schema == nil || len(h.PositiveSpan) == 0 {
 				t.Errorf("%s has no native buckets", f.GetName())
 			}
-			if len(h.Bucket) != len(secondsBounds) {
-				t.Errorf("%s has %d classic buckets, want %d", f.GetName(), len(h.Bucket), len(secondsBounds))
+			if bounds := names.ExecutionDuration.Of().Bounds; len(h.Bucket) != len(bounds) {
+				t.Errorf("%s has %d classic buckets, want %d", f.GetName(), len(h.Bucket), len(bounds))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ var skipped = map[string]string{
 	events.HandlerPanicked{}.EventName():   "the bus counts panics, by subscriber; that is read at the scrape",
 	events.HedgeStarted{}.EventName():      "the attempt that it starts is counted, by its kind",
 	events.LimitChanged{}.EventName():      "the limit is read at the scrape",
-	events.KeyEvicted{}.EventName():        "no metric: for logs",
+	events.KeyEvicted{}.EventName():        "which keys there are is read at the scrape",
 	events.ShadowRejected{}.EventName():    "no metric, or a breaker in shadow mode would look like one that refuses: for logs",
 	events.FaultInjected{}.EventName():     "no metric: for logs; what it does to the call is counted as the call's outcome",
 	events.ConfigWarning{}.EventName():     "no metric: for logs",

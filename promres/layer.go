@@ -72,6 +72,7 @@ func (l *layer) zero(layerType string) {
 func (a *adapter) callRejected(_ context.Context, e events.CallRejected) {
 	if r := a.row(e.Meta); r != nil && r.layer != nil {
 		r.layer.rejections.at(int(e.Reason)).Inc()
+		r.keys.Rejected(e.Key, e.Reason)
 	}
 }
 

@@ -2,6 +2,8 @@ package promres
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // metrics are the metrics of one Attach.
@@ -14,29 +16,36 @@ type metrics struct {
 
 	// vecs are those above; descs are of those that are read at the scrape, by id, nil for the others.
 	vecs  []prometheus.Collector
-	descs [len(table)]*prometheus.Desc
+	descs [names.Count]*prometheus.Desc
 }
 
-func newMetrics(constant prometheus.Labels) *metrics {
+func newMetrics(constant prometheus.Labels, keys bool) *metrics {
 	m := new(metrics)
-	counters := func(i id) *vec[prometheus.Counter] { return add(m, newCounters(table[i], constant)) }
-	gauges := func(i id) *vec[prometheus.Gauge] { return add(m, newGauges(table[i], constant)) }
-	histograms := func(i id) *vec[prometheus.Observer] { return add(m, newHistograms(table[i], constant)) }
+	counters := func(i names.ID) *vec[prometheus.Counter] { return add(m, newCounters(i.Of(), constant)) }
+	gauges := func(i names.ID) *vec[prometheus.Gauge] { return add(m, newGauges(i.Of(), constant)) }
+	histograms := func(i names.ID) *vec[prometheus.Observer] { return add(m, newHistograms(i.Of(), constant)) }
 
-	m.executions, m.executionWaitTime = counters(executions), counters(executionWaitTime)
-	m.attempts, m.attemptFailures = counters(attempts), counters(attemptFailures)
-	m.retryStops, m.rejections, m.timeouts = counters(retryStops), counters(rejections), counters(timeouts)
-	m.breakerTransitions = counters(breakerTransitions)
-	m.fallbacks, m.singleflightCalls = counters(fallbacks), counters(singleflightCalls)
-	m.hedgeWins, m.hedgeDenials = counters(hedgeWins), counters(hedgeDenials)
-	m.executionActive, m.layerInfo, m.buildInfo = gauges(executionActive), gauges(layerInfo), gauges(buildInfo)
-	m.executionDuration, m.executionAttempts = histograms(executionDuration), histograms(executionAttempts)
-	m.attemptDuration = histograms(attemptDuration)
+	m.executions, m.executionWaitTime = counters(names.Executions), counters(names.ExecutionWait)
+	m.attempts, m.attemptFailures = counters(names.Attempts), counters(names.AttemptFailures)
+	m.retryStops, m.rejections, m.timeouts = counters(names.RetryStops), counters(names.Rejections), counters(names.Timeouts)
+	m.breakerTransitions = counters(names.BreakerTransitions)
+	m.fallbacks, m.singleflightCalls = counters(names.Fallbacks), counters(names.FlightCalls)
+	m.hedgeWins, m.hedgeDenials = counters(names.HedgeWins), counters(names.HedgeDenials)
+	m.executionActive, m.layerInfo, m.buildInfo = gauges(names.ExecutionActive), gauges(names.LayerInfo), gauges(names.BuildInfo)
+	m.executionDuration, m.executionAttempts = histograms(names.ExecutionDuration), histograms(names.ExecutionAttempts)
+	m.attemptDuration = histograms(names.AttemptDuration)
 
-	for _, i := range []id{breakerState, breakerStateTime, breakerStateChangeTime, breakerNextProbeTime, breakerFailureRatio,
-		breakerFailureRatioLimit, breakerWindowCalls, breakerCooldown, limiterLimit, limiterUsage, limiterQueued,
-		retryBudgetAvailable, retryBudgetLimit, busDroppedEvents, busHandlerPanics} {
-		m.descs[i] = prometheus.NewDesc(table[i].name, table[i].help, table[i].labels(), constant)
+	for _, i := range []names.ID{names.BreakerState, names.BreakerStateTime, names.BreakerStateChangeTime,
+		names.BreakerNextProbeTime, names.BreakerFailureRatio, names.BreakerFailureRatioLimit, names.BreakerWindowCalls,
+		names.BreakerCooldown, names.LimiterLimit, names.LimiterUsage, names.LimiterQueued, names.BudgetAvailable,
+		names.BudgetLimit, names.DroppedEvents, names.HandlerPanics} {
+		m.reads(i, constant)
+	}
+	if keys {
+		for _, i := range []names.ID{names.KeyedRejections, names.KeyedBreakerState, names.KeyedLimiterLimit,
+			names.KeyedLimiterUsage, names.KeyedLimiterQueued} {
+			m.reads(i, constant)
+		}
 	}
 	return m
 }
@@ -44,6 +53,11 @@ func newMetrics(constant prometheus.Labels) *metrics {
 func add[M any](m *metrics, v *vec[M]) *vec[M] {
 	m.vecs = append(m.vecs, v)
 	return v
+}
+
+// reads makes the descriptor of a metric that is read at the scrape.
+func (m *metrics) reads(i names.ID, constant prometheus.Labels) {
+	m.descs[i] = prometheus.NewDesc(nameOf(i.Of()), i.Of().Doc, labelsOf(i.Of()), constant)
 }
 
 // describe sends the descriptors of all.
@@ -59,9 +73,9 @@ func (m *metrics) describe(to chan<- *prometheus.Desc) {
 }
 
 // read is one value of a metric that is read at the scrape. The label values must be valid UTF-8.
-func (m *metrics) read(i id, value float64, labels ...string) prometheus.Metric {
+func (m *metrics) read(i names.ID, value float64, labels ...string) prometheus.Metric {
 	as := prometheus.GaugeValue
-	if table[i].kind == counter {
+	if i.Of().Kind == names.Counter {
 		as = prometheus.CounterValue
 	}
 	return prometheus.MustNewConstMetric(m.descs[i], as, value, labels...)

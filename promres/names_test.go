@@ -7,37 +7,27 @@ import (
 	"github.com/prometheus/otlptranslator"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // PROM-04: the names are what the OpenTelemetry exporters for Prometheus make of the OpenTelemetry names.
 func TestNamesAreTheTranslationOfOpenTelemetrys(t *testing.T) {
-	names := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	metrics := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	labels := otlptranslator.LabelNamer{}
-	types := map[kind]otlptranslator.MetricType{
-		counter: otlptranslator.MetricTypeMonotonicCounter, upDownCounter: otlptranslator.MetricTypeNonMonotonicCounter,
-		gauge: otlptranslator.MetricTypeGauge, histogram: otlptranslator.MetricTypeHistogram,
+	types := map[names.Kind]otlptranslator.MetricType{
+		names.Counter: otlptranslator.MetricTypeMonotonicCounter, names.UpDownCounter: otlptranslator.MetricTypeNonMonotonicCounter,
+		names.Gauge: otlptranslator.MetricTypeGauge, names.Histogram: otlptranslator.MetricTypeHistogram,
 	}
-	for _, m := range table {
-		want, err := names.Build(otlptranslator.Metric{Name: m.otel, Unit: m.unit, Type: types[m.kind]})
-		if err != nil || m.name != want {
-			t.Errorf("%s is called %s, want %s, %v", m.otel, m.name, want, err)
+	for _, m := range names.All() {
+		want, err := metrics.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: types[m.Kind]})
+		if got := nameOf(m); err != nil || got != want {
+			t.Errorf("%s is called %s, want %s, %v", m.Name, got, want, err)
 		}
-		for i, key := range m.by {
+		for i, key := range m.Attributes {
 			want, err := labels.Build(key)
-			if got := m.labels()[i]; err != nil || got != want {
-				t.Errorf("%s: the label of %s is %s, want %s, %v", m.otel, key, got, want, err)
+			if got := labelsOf(m)[i]; err != nil || got != want {
+				t.Errorf("%s: the label of %s is %s, want %s, %v", m.Name, key, got, want, err)
 			}
-		}
-	}
-}
-
-func TestDescriptionsAreComplete(t *testing.T) {
-	for _, m := range table {
-		if m.name == "" || m.otel == "" || m.help == "" || m.kind == 0 || len(m.by) == 0 {
-			t.Errorf("incomplete: %+v", m)
-		}
-		if (m.kind == histogram) != (m.bounds != nil) {
-			t.Errorf("%s: kind and bounds do not fit", m.name)
 		}
 	}
 }
@@ -53,7 +43,7 @@ func TestEveryKindOfEventIsHandledOrSkippedByName(t *testing.T) {
 		case is && isNot:
 			t.Errorf("%s is both handled and skipped (handlers.go)", k.Name)
 		case !is && !isNot:
-			t.Errorf("%s is neither handled nor skipped: give it a metric in names.go and a handler in handlers.go, or add it to skipped there", k.Name)
+			t.Errorf("%s is neither handled nor skipped: give it a metric in internal/names and a handler in handlers.go, or add it to skipped there", k.Name)
 		}
 	}
 	for _, h := range handled {

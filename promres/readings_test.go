@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/version"
 )
 
 // PROM-01: the state is the source's, whatever events came or did not come.
@@ -81,7 +82,7 @@ func TestLayersTellWhatTheyAre(t *testing.T) {
 		`layer_info{layer_name="retry",layer_position="0",layer_settings="max_attempts=3",layer_shared="",layer_type="retry",pipeline_name="users"}`: 1,
 		`layer_info{layer_name="db",layer_position="1",layer_settings="",layer_shared="db",layer_type="circuit_breaker",pipeline_name="users"}`:      1,
 	})
-	r.want(map[string]float64{fmt.Sprintf("build_info{version=%q}", version()): 1})
+	r.want(map[string]float64{fmt.Sprintf("build_info{version=%q}", version.Built()): 1})
 }
 
 // A state whose reading panics fails the scrape, visibly, and nothing else.

@@ -2,17 +2,18 @@ package promres
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/internal/readings"
 )
 
 // row is what one source counts into. It must not hold the source, which the bus holds weakly.
 type row struct {
-	calls   *calls   // a pipeline's, else nil
-	layer   *layer   // a layer's or a shared state's, else nil
-	breaker *breaker // the state of a circuit breaker's, else nil
+	calls   *calls          // a pipeline's, else nil
+	layer   *layer          // a layer's or a shared state's, else nil
+	breaker *breaker        // the state of a circuit breaker's, else nil
+	keys    *readings.Layer // of a Keyed layer, where keys are told, else nil
 
 	mu    sync.Mutex // guards what follows
 	holds []hold
@@ -32,7 +33,7 @@ func (a *adapter) open(s *events.Source) *row {
 		r.calls = a.openCalls(r, s)
 		return r
 	}
-	r.layer = a.openLayer(r, s)
+	r.layer, r.keys = a.openLayer(r, s), a.keys.Open(s)
 	if s.Pipeline() == "" {
 		if s.Type() == events.TypeBreaker {
 			r.breaker = a.openBreaker(r, s)
@@ -50,6 +51,10 @@ func (a *adapter) open(s *events.Source) *row {
 
 // close lets go of all that the row holds. Afterwards it takes nothing more.
 func (a *adapter) close(_ *events.Source, r *row) {
+	r.keys.Drop()
+	if r.breaker != nil {
+		r.breaker.time.Drop()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.holds {
@@ -101,4 +106,4 @@ func enumLabel[E interface {
 }
 
 // label makes a name fit for a label value.
-func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+func label(name string) string { return readings.Label(name) }

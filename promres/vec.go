@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/telltale-go/telltale/internal/names"
 )
 
 // vec is one metric and its series. A series lives while somebody holds it, so that sources with equal names share
@@ -19,36 +21,36 @@ type vec[M any] struct {
 	nowhere M
 }
 
-func newCounters(m metric, constant prometheus.Labels) *vec[prometheus.Counter] {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.name, Help: m.help, ConstLabels: constant}, m.labels())
+func newCounters(m names.Metric, constant prometheus.Labels) *vec[prometheus.Counter] {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: nameOf(m), Help: m.Doc, ConstLabels: constant}, labelsOf(m))
 	return &vec[prometheus.Counter]{
 		MetricVec: v.MetricVec,
 		series:    v.WithLabelValues,
 		held:      map[string]int{},
-		nowhere:   prometheus.NewCounter(prometheus.CounterOpts{Name: m.name}),
+		nowhere:   prometheus.NewCounter(prometheus.CounterOpts{Name: nameOf(m)}),
 	}
 }
 
-func newGauges(m metric, constant prometheus.Labels) *vec[prometheus.Gauge] {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.name, Help: m.help, ConstLabels: constant}, m.labels())
+func newGauges(m names.Metric, constant prometheus.Labels) *vec[prometheus.Gauge] {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: nameOf(m), Help: m.Doc, ConstLabels: constant}, labelsOf(m))
 	return &vec[prometheus.Gauge]{
 		MetricVec: v.MetricVec,
 		series:    v.WithLabelValues,
 		held:      map[string]int{},
-		nowhere:   prometheus.NewGauge(prometheus.GaugeOpts{Name: m.name}),
+		nowhere:   prometheus.NewGauge(prometheus.GaugeOpts{Name: nameOf(m)}),
 	}
 }
 
-func newHistograms(m metric, constant prometheus.Labels) *vec[prometheus.Observer] {
-	opts := prometheus.HistogramOpts{Name: m.name, Help: m.help, ConstLabels: constant, Buckets: m.bounds}
-	if m.unit == "s" {
+func newHistograms(m names.Metric, constant prometheus.Labels) *vec[prometheus.Observer] {
+	opts := prometheus.HistogramOpts{Name: nameOf(m), Help: m.Doc, ConstLabels: constant, Buckets: m.Bounds}
+	if m.Unit == "s" {
 		// The native buckets are 10 % wide; a series keeps at most 160 of them and starts anew rather than become
 		// coarse, at most once an hour.
 		opts.NativeHistogramBucketFactor = 1.1
 		opts.NativeHistogramMaxBucketNumber = 160
 		opts.NativeHistogramMinResetDuration = time.Hour
 	}
-	v := prometheus.NewHistogramVec(opts, m.labels())
+	v := prometheus.NewHistogramVec(opts, labelsOf(m))
 	return &vec[prometheus.Observer]{
 		MetricVec: v.MetricVec,
 		series:    v.WithLabelValues,

@@ -37,7 +37,8 @@ type alone[T any] struct {
 
 func (a *abandoning[T]) run(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 	if a.abandoned.Load() >= a.most {
-		return v, a.refused(ctx, call, &LimitedError{Layer: a.name, Reason: events.ReasonFull})
+		return v, a.refused(ctx, call, limited(a.name, events.TypeTimeout, events.ReasonFull,
+			events.LimiterReading{Limit: a.most, Usage: a.abandoned.Load()}))
 	}
 	began := call.clock()
 	r := &alone[T]{done: make(chan struct{})}
@@ -51,16 +52,12 @@ func (a *abandoning[T]) run(ctx context.Context, call Call, op Operation[T]) (v 
 			if call.observed() {
 				call.rec.working += time.Duration(now() - began)
 			}
-			if call.rec != nil {
-				call.rec.left()
-			}
+			call.left()
 			return v, ctx.Err()
 		}
 		<-r.done
 	}
-	if call.rec != nil {
-		call.rec.join(&r.rec)
-	}
+	call.join(&r.rec)
 	if r.panic != nil {
 		panic(r.panic)
 	}

@@ -209,7 +209,7 @@ func TestGoexitOfAnAbandonedOperationsEndLeavesNothingBehind(t *testing.T) {
 			})
 			p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: bus,
 				Layers: []resilience.Layer{resilience.Timeout{After: time.Second, Abandon: true, MaxAbandoned: 1}, gate},
-				Hold:   func(v int, _ func(error)) int { return v },
+				Hold:   func(v int, _ resilience.Held) int { return v },
 				Discard: func(int) error {
 					if discarded++; where == "Discard" {
 						_, _ = goexit(t.Context())

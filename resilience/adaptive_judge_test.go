@@ -62,9 +62,18 @@ func TestAdaptiveLimiterKnowsTheSignsOfLoad(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.what, got, c.want)
 		}
 	}
-	own := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off(), OverloadIf: func(err error) bool { return err == statusError(500) }})
-	if own.judge(t.Context(), Call{}, failed(statusError(500))) != callTurnedAway || own.judge(t.Context(), Call{}, failed(statusError(503))) != callUnknown {
-		t.Error("OverloadIf is not asked alone")
+	own := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off(), OverloadIf: func(err error) bool {
+		if isTimeout(err) {
+			t.Errorf("OverloadIf is asked about %v", err)
+		}
+		return err == statusError(500)
+	}})
+	for err, want := range map[error]callEnd{
+		statusError(500): callTurnedAway, statusError(503): callUnknown, &TimeoutError{}: callTimedOut, context.DeadlineExceeded: callTimedOut,
+	} {
+		if got := own.judge(t.Context(), Call{}, failed(err)); got != want {
+			t.Errorf("with OverloadIf %v is %d, want %d", err, got, want)
+		}
 	}
 }
 
@@ -87,7 +96,7 @@ func TestAdaptiveLimiterMeasuresHeldValuesUntilTheCallReturns(t *testing.T) {
 			a := MustAdaptiveLimiter(AdaptiveLimiterConfig{Name: "a", Bus: events.Off()})
 			release := func(error) {}
 			p := MustPipeline(PipelineConfig[int]{Name: "p", Layers: []Layer{of(a)}, Bus: events.Off(),
-				Hold: func(v int, r func(error)) int { release = r; return v }})
+				Hold: func(v int, r Held) int { release = r.Release; return v }})
 			for range 3 * minSampled {
 				if _, err := p.DoKey(t.Context(), "key", func(context.Context) (int, error) { time.Sleep(10 * time.Millisecond); return 1, nil }); err != nil {
 					t.Fatal(err)

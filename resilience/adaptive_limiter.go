@@ -109,7 +109,7 @@ func (a *AdaptiveLimiter) Admit(ctx context.Context, call Call) (Permit, error) 
 		if passed(a.expires.Load(), at) {
 			a.update(ctx, call, func(m *adaptation) bool { return m.look(at) })
 		}
-		return Permit{}, &LimitedError{Layer: a.cfg.Name, Reason: reason}
+		return Permit{}, limited(a.cfg.Name, events.TypeAdaptiveLimiter, reason, a.Snapshot())
 	}
 	if !passed(a.wake.Load(), at) {
 		return Permit{}, nil
@@ -204,12 +204,11 @@ func (a *AdaptiveLimiter) judge(ctx context.Context, call Call, outcome Outcome)
 	case Succeeded, Ignored:
 		return callAnswered
 	case Failed:
-		if a.cfg.OverloadIf != nil {
-			return a.ask(ctx, call, outcome.Err)
-		}
 		switch err := outcome.Err; {
 		case isTimeout(err):
 			return callTimedOut
+		case a.cfg.OverloadIf != nil:
+			return a.ask(ctx, call, err)
 		case isTurnedAway(err):
 			return callTurnedAway
 		}

@@ -18,11 +18,10 @@ type AdaptiveLimiterConfig struct {
 	Min int
 	// Max is the highest limit, at most a million. Zero means 1000, or what of Initial and Min is more.
 	Max int
-	// OverloadIf tells which failures say that the dependency has too much to do, so that fewer calls must run. Nil means
-	// timeouts, the statuses 429 and 503 (of errors with a method HTTPStatusCode or StatusCode() int), and gRPC's
-	// RESOURCE_EXHAUSTED and UNAVAILABLE (of errors with gRPC's GRPCStatus method). It then decides about timeouts, too, and
-	// one that it accepts counts as turned away, which lowers the limit less than a timeout by itself. It is asked about
-	// some of the calls, those that are measured, concurrently.
+	// OverloadIf tells which failures say that the dependency turns calls away because it has too much to do. Nil means the
+	// statuses 429 and 503 (of errors with a method HTTPStatusCode or StatusCode() int), and gRPC's RESOURCE_EXHAUSTED and
+	// UNAVAILABLE (of errors with gRPC's GRPCStatus method). Timeouts always say that there is too much to do, and more than
+	// a rejection does: it is not asked about them. It is asked about some of the calls, those that are measured, concurrently.
 	OverloadIf func(error) bool
 	// Bus is where the limiter is listed and its limits are published. Nil means events.Default().
 	Bus *events.Bus

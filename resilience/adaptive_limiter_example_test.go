@@ -18,7 +18,7 @@ func ExampleAdaptiveLimiter() {
 	fmt.Println(errors.Is(err, resilience.ErrLimited), err)
 	// Output:
 	// 1 of 1 running
-	// true resilience: search-backend rejected the call: full
+	// true resilience: adaptive limiter search-backend rejected the call: full (1 of 1 running)
 }
 
 func ExampleWithPriority() {

@@ -13,18 +13,21 @@ type attempting[T any] struct {
 	place    // of the pipeline itself
 	classify func(T, error) error
 	recover  bool
-	retries  bool
+	retries  *events.Source // the pipeline; nil if it does not retry
 }
 
 // newAttempting returns the innermost Next, as bare as the pipeline allows.
 func newAttempting[T any](b *builder[T], at place) Next[T] {
-	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, retries: b.retries()}
+	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
+	if b.retries() {
+		a.retries = at.source
+	}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
 		if call.rec != nil {
 			return a.recorded(ctx, call, op)
 		}
 		if call.attempt > 1 || call.renumber {
-			ctx = numberedContext(ctx, call.attempt, a.source, a.retries)
+			ctx = numberedContext(ctx, call.attempt, a.retries)
 		}
 		if a.classify == nil && !a.recover {
 			return op(ctx)
@@ -37,7 +40,7 @@ func newAttempting[T any](b *builder[T], at place) Next[T] {
 func (a *attempting[T]) recorded(ctx context.Context, call Call, op Operation[T]) (T, error) {
 	number, kind := call.rec.run()
 	if number > 1 || call.renumber {
-		ctx = numberedContext(ctx, number, a.source, a.retries)
+		ctx = numberedContext(ctx, number, a.retries)
 	}
 	if call.observed() {
 		return a.observed(ctx, call, number, kind, op)

@@ -238,5 +238,9 @@ func (b *Breaker) refuse(t *transition) {
 		b.refusal.Store(nil)
 		return
 	}
-	b.refusal.Store(&BreakerOpenError{Name: b.Name(), State: t.to, LastFailure: t.err, until: b.machine.until, cooldown: t.cooldown, seq: t.seq})
+	r := &BreakerOpenError{Name: b.Name(), State: t.to, LastFailure: t.err, until: b.machine.until, cooldown: t.cooldown, seq: t.seq}
+	if t.reason == events.ReasonSlow || t.reason == events.ReasonProbeFailed && t.counts.slow > 0 {
+		r.SlowRatio, r.SlowCall = ratioOf(t.counts.slow, t.counts.calls), b.machine.rules.slowLimit()
+	}
+	b.refusal.Store(r)
 }

@@ -164,9 +164,13 @@ func (b *Breaker) waits() bool { return false }
 
 func (b *Breaker) early(judgeOnReturn bool) bool { return judgeOnReturn }
 
-// String returns the breaker's name and state.
+// String returns the breaker's name and state, and whether it is in shadow mode.
 func (b *Breaker) String() string {
-	return fmt.Sprintf("circuit breaker %s (%v)", b.Name(), b.State())
+	mode := ""
+	if b.source != nil && b.machine.rules.shadow {
+		mode = ", shadow"
+	}
+	return fmt.Sprintf("circuit breaker %s (%v%s)", b.Name(), b.State(), mode)
 }
 
 // Run calls op if the breaker lets it: the breaker alone, without a pipeline. The error is op's, a *BreakerOpenError,

@@ -11,7 +11,9 @@ func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
 		if fast&fastAdmits != 0 {
 			permit.Token, admitted = int64(fast>>fastGen), true
 		} else if fast&fastFlies != 0 {
-			permit, admitted = b.tookOff()
+			if permit, admitted = b.tookOff(); admitted {
+				call.now, call.timed = permit.Start, true
+			}
 		}
 		if !admitted {
 			if r := b.refuses(g.bus.CallRejected.Heard() || call.observed()); r != nil {

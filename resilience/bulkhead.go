@@ -136,7 +136,7 @@ func (b *Bulkhead) Admit(ctx context.Context, _ Call) (Permit, error) {
 func (b *Bulkhead) Settle(context.Context, Call, Permit, Outcome) { b.permits.leave() }
 
 func (b *Bulkhead) limited(reason events.Reason) error {
-	return &LimitedError{Layer: b.cfg.Name, Reason: reason}
+	return limited(b.cfg.Name, events.TypeBulkhead, reason, b.Snapshot())
 }
 
 func (b *Bulkhead) waits() bool { return b.cfg.MaxQueue > 0 }

@@ -18,7 +18,7 @@ func ExampleBulkhead() {
 	fmt.Println(errors.Is(err, resilience.ErrLimited), err)
 	// Output:
 	// 1 of 1 running
-	// true resilience: thumbnails rejected the call: full
+	// true resilience: bulkhead thumbnails rejected the call: full (1 of 1 running)
 }
 
 func ExampleBulkhead_Acquire() {

@@ -89,7 +89,7 @@ func TestBulkheadWithoutAQueueRejectsTheNextAtOnce(t *testing.T) {
 		if !errors.Is(err, resilience.ErrLimited) || !errors.As(err, &limited) || time.Since(began) != 0 {
 			t.Fatalf("%v after %v", err, time.Since(began))
 		}
-		if limited.Layer != "pool" || limited.Reason != events.ReasonFull || limited.RetryAfter() != 0 || err.Error() != "resilience: pool rejected the call: full" {
+		if limited.Layer != "pool" || limited.Reason != events.ReasonFull || limited.RetryAfter() != 0 || err.Error() != "resilience: bulkhead pool rejected the call: full (2 of 2 running)" {
 			t.Errorf("%+v: %v", limited, err)
 		}
 		if told := heard[events.CallRejected](tape); len(told) != 1 || told[0].Reason != events.ReasonFull || told[0].Source.Layer() != "pool" {

@@ -29,7 +29,7 @@ func (c Call) Key() string { return c.key }
 func (c Call) Attempt() int { return c.attempt }
 
 // observed tells whether somebody listens to what happens in the call.
-func (c Call) observed() bool { return c.rec != nil && c.rec.heard }
+func (c Call) observed() bool { return c.rec != nil && c.rec.execution != nil }
 
 // ran returns the number of the last attempt, as far as the call knows better than its Retry, which counts turns.
 func (c Call) ran(turn int) int {
@@ -72,12 +72,7 @@ func (c Call) meta(source *events.Source, attempt int) events.Meta {
 // record is what is kept of a call that is observed, whose values are held, or whose attempts are counted by more
 // than one layer. One goroutine at a time writes it: a run beside others has a record of its own, see fork.
 type record struct {
-	heard   bool
-	nested  bool
-	key     string
-	id      uint64
-	began   time.Time // the wall clock at beganAt
-	beganAt int64
+	*execution // nil if nobody listens
 
 	number   int                // of the last run of the operation
 	kind     events.AttemptKind // of the next; 0 for the first
@@ -89,8 +84,17 @@ type record struct {
 	working, backoff, queued time.Duration
 	decision
 
-	held   holding
+	held   *holding      // nil unless the call returns a value that is held
 	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
+}
+
+// execution is what the events of an observed call tell of it. It does not change, and all forks share it.
+type execution struct {
+	nested  bool
+	key     string
+	id      uint64
+	began   time.Time // the wall clock at beganAt
+	beganAt int64
 }
 
 // decision is what decided a call.
@@ -104,20 +108,31 @@ type decision struct {
 
 var lastExecution atomic.Uint64
 
-// start makes the record of an observed call.
-func (r *record) start(ctx context.Context, key string) {
-	r.heard = true
-	r.nested = events.Nested(ctx)
-	r.key = key
-	r.id = lastExecution.Add(1)
-	r.began = time.Now()
-	r.beganAt = now()
+// newRecord returns the record of a call, observed if it is heard.
+func newRecord(ctx context.Context, key string, heard bool) *record {
+	if !heard {
+		return new(record)
+	}
+	r := new(observedRecord)
+	r.start(ctx, key)
+	return &r.record
 }
 
-func (r *record) meta(source *events.Source, attempt int, at int64) events.Meta {
+// observedRecord is the record of an observed call, allocated at once.
+type observedRecord struct {
+	record
+	room execution
+}
+
+func (r *observedRecord) start(ctx context.Context, key string) {
+	r.room = execution{nested: events.Nested(ctx), key: key, id: lastExecution.Add(1), began: time.Now(), beganAt: now()}
+	r.execution = &r.room
+}
+
+func (e *execution) meta(source *events.Source, attempt int, at int64) events.Meta {
 	return events.Meta{
-		Source: source, Key: r.key, Execution: r.id, Attempt: attempt, Nested: r.nested,
-		At: r.began.Add(time.Duration(at - r.beganAt)),
+		Source: source, Key: e.key, Execution: e.id, Attempt: attempt, Nested: e.nested,
+		At: e.began.Add(time.Duration(at - e.beganAt)),
 	}
 }
 
@@ -155,16 +170,15 @@ type attemptKey struct{}
 // attemptContext has the number of an attempt after the first.
 type attemptContext struct {
 	context.Context
-	number   int
-	pipeline *events.Source // whose attempt it is
-	retries  bool           // by a Retry of its own
+	number  int
+	retries *events.Source // the pipeline whose attempt it is; nil if that has no Retry
 }
 
-func numberedContext(ctx context.Context, number int, pipeline *events.Source, retries bool) *attemptContext {
+func numberedContext(ctx context.Context, number int, retries *events.Source) *attemptContext {
 	if !numbered.Load() {
 		numbered.Store(true)
 	}
-	return &attemptContext{ctx, number, pipeline, retries}
+	return &attemptContext{ctx, number, retries}
 }
 
 func (c *attemptContext) Value(key any) any {
@@ -177,6 +191,9 @@ func (c *attemptContext) Value(key any) any {
 // AttemptNumber returns the 1-based number of the attempt that ctx is of, counted over the whole call; 1 outside of a
 // pipeline.
 func AttemptNumber(ctx context.Context) int {
+	if ctx == nil {
+		return 1
+	}
 	if c, ok := ctx.Value(attemptKey{}).(*attemptContext); ok {
 		return c.number
 	}

@@ -16,7 +16,8 @@ func TestHedgeRefusesBadOptions(t *testing.T) {
 		"MaxAttempts": []bad[hedge]{
 			{with: hedge{MaxAttempts: -1}, allowed: "at least 1"},
 			{with: hedge{MaxAttempts: math.MinInt}, allowed: "at least 1"},
-			{with: hedge{MaxAttempts: math.MaxInt}, allowed: "at least 1"},
+			{with: hedge{MaxAttempts: 101}, allowed: "at least 1 and at most 100, or 0"},
+			{with: hedge{MaxAttempts: math.MaxInt}, allowed: "at most 100"},
 		},
 		"Delay":      []bad[hedge]{{with: hedge{Delay: -1}, allowed: "positive"}, {with: hedge{Delay: minNs}, allowed: "positive"}},
 		"Learn":      []bad[hedge]{{with: hedge{Learn: new(resilience.LearnedDelay)}, value: "a zero LearnedDelay", allowed: "NewLearnedDelay"}},
@@ -83,7 +84,7 @@ func TestTheLargestValuesOfAHedgeAreAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if err := resilience.Run(t.Context(), succeed, resilience.Hedge{MaxAttempts: math.MaxInt32, Delay: large, Learn: learn}); err != nil {
+			if err := resilience.Run(t.Context(), succeed, resilience.Hedge{MaxAttempts: 100, Delay: large, Learn: learn}); err != nil {
 				t.Error(err)
 			}
 		}

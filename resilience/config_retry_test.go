@@ -21,7 +21,8 @@ func TestRetryRefusesBadOptions(t *testing.T) {
 		"MaxAttempts": []bad[retry]{
 			{with: retry{MaxAttempts: -2}, allowed: "at least 1"},
 			{with: retry{MaxAttempts: math.MinInt}, allowed: "at least 1"},
-			{with: retry{MaxAttempts: math.MaxInt}, allowed: "at least 1"},
+			{with: retry{MaxAttempts: math.MaxInt32 + 1}, allowed: "at least 1 and at most 2147483647, Unlimited"},
+			{with: retry{MaxAttempts: math.MaxInt}, allowed: "at most 2147483647"},
 		},
 		"Backoff": []bad[retry]{
 			backoff(resilience.Exponential{Base: -1}, "Backoff.Base", time.Duration(-1), "positive"),

@@ -34,6 +34,9 @@ func refuses[C any](t *testing.T, build func(C) error, rows map[string]any) {
 	name, _, _ := strings.Cut(config.Name(), "[") // of a generic type
 	for i := range config.NumField() {
 		field := config.Field(i).Name
+		if !config.Field(i).IsExported() {
+			continue
+		}
 		switch row := rows[field].(type) {
 		case nil:
 			t.Errorf("%s.%s has no row: which values are refused?", name, field)

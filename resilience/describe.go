@@ -67,6 +67,7 @@ func (b *builder[T]) stack() stack {
 	for i, l := range b.cfg.Layers {
 		s.layers = append(s.layers, traitsOf(l))
 		s.names = append(s.names, b.infos[i].Name)
+		s.given = append(s.given, l.LayerInfo().Name)
 	}
 	return s
 }

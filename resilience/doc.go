@@ -21,7 +21,7 @@
 //
 //	[Singleflight] [Fallback] Bulkhead, Timeout (the call), Retry, RateLimiter or AdaptiveLimiter, Breaker, Timeout (the attempt)
 //
-// and leaves out what the call does not need. docs/recipes.md says why, and has twelve compositions for other needs. Some
+// and leaves out what the call does not need. docs/recipes.md says why, and has compositions for other needs. Some
 // orders that hardly do what was meant tell so: see [Pipeline.Warnings].
 //
 // # Who asks what about a failure
@@ -31,7 +31,7 @@
 //	Hedge.If                 may another run answer instead? Nil: PipelineConfig.RetryIf, else every failure.
 //	BreakerConfig.FailureIf  is it the dependency's fault? Nil: PipelineConfig.FailureIf, else every failure.
 //	Fallback.If              would another answer do? Nil: every failure.
-//	AdaptiveLimiterConfig.OverloadIf  has it too much to do? Nil: timeouts, and the statuses that say so.
+//	AdaptiveLimiterConfig.OverloadIf  has it turned a call away for want of room? Nil: the statuses that say so. Not asked about timeouts.
 //
 // None of those after Classify is asked about the caller's cancellation or a panic, and of a rejection by one of our own
 // layers only Fallback.If is. They are different questions: a mutation that timed out must not be repeated, and is the

@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/telltale-go/telltale/events"
 )
 
 // Sentinels, to be matched with errors.Is.
@@ -34,98 +30,6 @@ type notReturned struct{}
 
 func (notReturned) Error() string     { return "resilience: the operation did not return" }
 func (notReturned) ErrorType() string { return "not_returned" }
-
-// BreakerOpenError is a circuit breaker's refusal. One object serves all calls that are refused for the same opening.
-type BreakerOpenError struct {
-	Name  string       // the breaker's
-	State events.State // StateOpen, StateForcedOpen, or StateHalfOpen when all its probes are under way
-	// LastFailure is the failure that opened the breaker, nil if there was none (ForceOpen). It was another call's, so
-	// it is not part of the error's tree.
-	LastFailure error
-
-	until    int64         // the end of the cooldown
-	cooldown time.Duration // the whole; 0 unless State is StateOpen
-	seq      uint64
-}
-
-// RetryAfter returns what is left of the cooldown: 0 when it has passed, when the breaker is probing, and when it
-// was opened by hand, where nobody knows.
-func (e *BreakerOpenError) RetryAfter() time.Duration {
-	return cooling(e.until, e.cooldown, now())
-}
-
-func (e *BreakerOpenError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "resilience: circuit breaker %s is %s", e.Name, strings.ReplaceAll(e.State.String(), "_", " "))
-	if d := e.RetryAfter(); d > 0 {
-		fmt.Fprintf(&b, ", retry after %v", d.Round(time.Millisecond))
-	}
-	if e.LastFailure != nil {
-		fmt.Fprintf(&b, " (last failure: %v)", e.LastFailure)
-	}
-	return b.String()
-}
-
-// Is matches [ErrBreakerOpen].
-func (e *BreakerOpenError) Is(target error) bool { return target == ErrBreakerOpen }
-
-// ErrorType is the class for the telemetry attribute error.type.
-func (e *BreakerOpenError) ErrorType() string { return "breaker_open" }
-
-func (e *BreakerOpenError) refusal() refusal {
-	reason := events.ReasonOpen
-	switch e.State {
-	case events.StateForcedOpen:
-		reason = events.ReasonForcedOpen
-	case events.StateHalfOpen:
-		reason = events.ReasonProbing
-	}
-	return refusal{reason, e.RetryAfter(), e.seq}
-}
-
-// LimitedError is the refusal of a bulkhead, a rate limiter, or of a gate of one's own made with [Reject].
-type LimitedError struct {
-	Layer  string        // the layer's name
-	Reason events.Reason // such as full, queue_timeout, shed, rate
-	After  time.Duration // when it is worth coming back; 0: not known
-	Err    error         // what a gate of one's own said; nil otherwise
-}
-
-// Reject returns the rejection of a [Gate]. reason is one of those that [events.RejectionReasons] lists for an unknown
-// type, since it becomes a metric label: the nearest will do. Another one becomes ReasonShed. retryAfter 0 means not
-// known.
-func Reject(reason events.Reason, retryAfter time.Duration) error {
-	if !slices.Contains(events.RejectionReasons(events.TypeCustom), reason) {
-		reason = events.ReasonShed
-	}
-	return &LimitedError{Reason: reason, After: max(retryAfter, 0)}
-}
-
-// RetryAfter returns After.
-func (e *LimitedError) RetryAfter() time.Duration { return e.After }
-
-func (e *LimitedError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "resilience: %s rejected the call: %s", or(e.Layer, "limiter"), strings.ReplaceAll(e.Reason.String(), "_", " "))
-	if e.After > 0 {
-		fmt.Fprintf(&b, ", retry after %v", e.After)
-	}
-	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
-	}
-	return b.String()
-}
-
-// Is matches [ErrLimited].
-func (e *LimitedError) Is(target error) bool { return target == ErrLimited }
-
-// Unwrap returns what a gate of one's own said.
-func (e *LimitedError) Unwrap() error { return e.Err }
-
-// ErrorType is the class for the telemetry attribute error.type.
-func (e *LimitedError) ErrorType() string { return "limited" }
-
-func (e *LimitedError) refusal() refusal { return refusal{e.Reason, e.After, 0} }
 
 // TimeoutError tells that a Timeout layer's limit passed.
 type TimeoutError struct {
@@ -213,58 +117,32 @@ func (e *CanceledError) ErrorType() string { return "canceled" }
 // Timeout tells whether it was the caller's deadline: url.Error asks for it.
 func (e *CanceledError) Timeout() bool { return e.Err == context.DeadlineExceeded }
 
-// PanicError is a recovered panic.
+// PanicError is a recovered panic: an error where PipelineConfig.RecoverPanics is set, else what is raised on the caller's
+// goroutine for a panic on another one.
 type PanicError struct {
 	Value any    // what the operation panicked with
 	Stack []byte // as runtime/debug.Stack formats it, of the goroutine that panicked
+	// Raised puts the stack into the text. It is set where the error is raised as a panic, since the text is then all that
+	// a crash shows of it: who raises a recovered one again sets it, too.
+	Raised bool
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("resilience: panic: %v", e.Value) }
+func (e *PanicError) Error() string {
+	s := fmt.Sprintf("resilience: panic: %v", e.Value)
+	if e.Raised {
+		s += "\n\n" + string(e.Stack)
+	}
+	return s
+}
 
 // Unwrap returns the value the operation panicked with, if it is an error.
 func (e *PanicError) Unwrap() error {
+	if e == nil { // it may be what an operation panicked with
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
 }
 
 // ErrorType is the class for the telemetry attribute error.type.
 func (e *PanicError) ErrorType() string { return "panic" }
-
-// refusal is what a layer's refusal tells.
-type refusal struct {
-	reason     events.Reason
-	retryAfter time.Duration
-	stateSeq   uint64
-}
-
-// refusalIn returns the refusal that err is or wraps, looking along single wrapping alone: an error that joins a refusal
-// with other failures is no plain refusal.
-func refusalIn(err error) (interface{ refusal() refusal }, bool) {
-	for err != nil {
-		switch e := err.(type) {
-		case *BreakerOpenError:
-			return e, true
-		case *LimitedError:
-			return e, true
-		case *refusedRetry:
-			return refusalIn(e.refusal)
-		case interface{ Unwrap() error }:
-			err = e.Unwrap()
-		default:
-			return nil, false
-		}
-	}
-	return nil, false
-}
-
-// refusedRetry is what a Retry returns when a layer inside refused an attempt after another had failed: both are found
-// in it.
-type refusedRetry struct{ refusal, last error }
-
-func (e *refusedRetry) Error() string {
-	if open, ok := e.refusal.(*BreakerOpenError); ok && same(open.LastFailure, e.last) {
-		return e.refusal.Error() // it says so already
-	}
-	return e.refusal.Error() + " (last attempt: " + e.last.Error() + ")"
-}
-func (e *refusedRetry) Unwrap() []error { return []error{e.refusal, e.last} }

@@ -42,7 +42,7 @@ func everyLayer() []resilience.Layer {
 // PIPE-12
 func TestTheLastAttemptsErrorIsReturnedAsItIs(t *testing.T) {
 	passed := func(_ int, err error) error { return err }
-	hold := func(v int, _ func(error)) int { return v }
+	hold := func(v int, _ resilience.Held) int { return v }
 	for what, cfg := range map[string]resilience.PipelineConfig[int]{
 		"plain": {}, "classified": {Classify: passed}, "held": {Hold: hold}, "all": {Classify: passed, Hold: hold, RecoverPanics: true, RetryIf: func(error) bool { return true }},
 	} {
@@ -126,7 +126,7 @@ func TestTextsOfErrorsNameTheLayer(t *testing.T) {
 		gate := func(err error) resilience.Layer { return &counting{name: "gate", refuse: err} }
 		for want, err := range map[string]error{
 			"resilience: circuit breaker db is open, retry after 30s (last failure: boom)":                                             p.Run(t.Context(), succeed),
-			"resilience: room rejected the call: full":                                                                                 room.Run(t.Context(), succeed),
+			"resilience: bulkhead room rejected the call: full (1 of 1 running)":                                                       room.Run(t.Context(), succeed),
 			"resilience: total: no result within 1ns: query: context deadline exceeded":                                                ints(events.Off(), resilience.Timeout{Name: "total", After: 1}).Run(t.Context(), hang),
 			"resilience: gate rejected the call: rate, retry after 2s":                                                                 ints(events.Off(), gate(resilience.Reject(events.ReasonRate, 2*time.Second))).Run(t.Context(), succeed),
 			"resilience: gate rejected the call: shed: boom":                                                                           ints(events.Off(), gate(errBoom)).Run(t.Context(), succeed),

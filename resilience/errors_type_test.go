@@ -38,7 +38,7 @@ func TestARejectedRetryTellsWhatHadFailed(t *testing.T) {
 	}}, limited)
 	err := p.Run(t.Context(), fail)
 	lease.Release(nil)
-	if want := "resilience: room rejected the call: full (last attempt: boom)"; err == nil || err.Error() != want {
+	if want := "resilience: bulkhead room rejected the call: full (1 of 1 running) (last attempt: boom)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	db := resilience.MustBreaker(resilience.BreakerConfig{Name: "db", ConsecutiveFailures: 1, Cooldown: time.Hour, Bus: events.Off()})

@@ -10,6 +10,7 @@ import (
 
 var (
 	errNilOperation = errors.New("resilience: the operation is nil")
+	errNilContext   = errors.New("resilience: the context is nil")
 	errNotBuilt     = errors.New("resilience: the pipeline was not made by NewPipeline")
 )
 
@@ -24,6 +25,9 @@ func (p *Pipeline[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, 
 func (f *folded[T]) do(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 	if op == nil {
 		return v, errNilOperation
+	}
+	if ctx == nil {
+		return v, errNilContext
 	}
 	if ctx.Err() != nil {
 		return v, canceled(ctx, nil)
@@ -73,34 +77,33 @@ func outgoing(ctx context.Context, err error) error {
 
 // recorded runs a call that has a record.
 func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	rec := new(record)
-	call.rec = rec
 	if f.hold != nil && !call.valueless {
-		rec.held.on = true
-		return f.held(ctx, call, op, heard)
+		call.rec = newRecordThatHolds(ctx, call.key, heard)
+		return f.held(ctx, call, op)
 	}
-	return f.unheld(ctx, call, op, heard)
+	call.rec = newRecord(ctx, call.key, heard)
+	return f.unheld(ctx, call, op)
 }
 
 // held runs a call whose value the layers hold until it is released.
-func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	release, late, handedOver := call.releaser(), errNotReturned, false
+func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	held, late, handedOver := call.rec.held, errNotReturned, false
 	defer func() {
 		if !handedOver { // there is no value, or Hold did not return one
-			release(late)
+			held.releaseAll(late)
 		}
 	}()
-	v, err = f.unheld(ctx, call, op, heard)
+	v, err = f.unheld(ctx, call, op)
 	late = nil
-	if err == nil && len(call.rec.held.ends) > 0 {
-		v = f.hold(v, release)
+	if err == nil && len(held.ends) > 0 {
+		v = f.hold(v, Held{held})
 		handedOver = true
 	}
 	return v, err
 }
 
-func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T], heard bool) (v T, err error) {
-	if heard {
+func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
+	if call.observed() {
 		return f.observed(ctx, call, op)
 	}
 	v, err = f.run(ctx, call, op)
@@ -113,7 +116,6 @@ func (f *folded[T]) unheld(ctx context.Context, call Call, op Operation[T], hear
 // observed runs a call whose beginning and end are told.
 func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T]) (v T, err error) {
 	rec := call.rec
-	rec.start(caller, call.key)
 	call.now, call.timed = rec.beganAt, true
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.ExecutionFinished]

@@ -164,9 +164,9 @@ func newWorld(s *site, held bool) *world {
 			resilience.Timeout{After: time.Second},
 		}}
 	if held {
-		cfg.Hold = func(r *reply, release func(error)) *reply {
+		cfg.Hold = func(r *reply, held resilience.Held) *reply {
 			s.at("Hold")
-			defer release(nil)
+			defer held.Release(nil)
 			return r
 		}
 	}

@@ -36,6 +36,8 @@ type Fallback[T any] struct {
 	// If selects the failures that it answers for. Nil means all of them. If it panics, that is published, and the failure
 	// is not selected.
 	If func(error) bool
+
+	always bool // To returns no error
 }
 
 // FallbackTo is a Fallback that answers by to.
@@ -45,7 +47,7 @@ func FallbackTo[T any](to func(ctx context.Context, v T, err error) (T, error)) 
 
 // FallbackValue is a Fallback that answers with v. All callers get the same v: it should be one that nobody changes or closes.
 func FallbackValue[T any](v T) Fallback[T] {
-	return Fallback[T]{To: func(context.Context, T, error) (T, error) { return v, nil }}
+	return Fallback[T]{To: func(context.Context, T, error) (T, error) { return v, nil }, always: true}
 }
 
 // LayerInfo implements [Layer].
@@ -213,6 +215,9 @@ func keyed(ctx context.Context, key string) context.Context {
 // CallKey returns, from the context that [Fallback].To gets, the key that was given to DoKey; empty if there was none,
 // and in other contexts.
 func CallKey(ctx context.Context) string {
+	if ctx == nil {
+		return ""
+	}
 	key, _ := ctx.Value(callKey{}).(string)
 	return key
 }

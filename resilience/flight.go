@@ -9,13 +9,14 @@ import (
 type flight[T any] struct {
 	aloft
 	cancel context.CancelCauseFunc // nil if no caller can leave but followers
-	table  *flights[T]
 	key    string
 	leader uint64 // the leader's execution, 0: nobody listened when it began
 
+	valueless bool // of Run
+
 	// What follows is guarded by joining.mu; landing is not changed any more once done is closed.
-	waiting int32
 	landed  bool
+	waiting int32
 	done    chan struct{} // closed when it has landed; nil if nobody waits for that
 	landing *landing[T]   // nil if nobody waits for it
 }

@@ -85,7 +85,7 @@ func account(t *testing.T, name string, hold bool, layers func(*resilience.Singl
 		},
 		Discard: func(s *share) error { l.note(l.discarded, s.of); return nil }}
 	if hold {
-		cfg.Hold = func(s *share, release func(error)) *share { return &share{s.of, release} }
+		cfg.Hold = func(s *share, held resilience.Held) *share { return &share{s.of, held.Release} }
 	}
 	p := resilience.MustPipeline(cfg)
 	anything := new(ward).anything(rnd, mu)
@@ -104,7 +104,7 @@ func account(t *testing.T, name string, hold bool, layers func(*resilience.Singl
 	for range 300 {
 		mu.Lock()
 		start, leave := time.Duration(rnd.IntN(2000))*ms, time.Duration(1+rnd.IntN(800))*ms
-		key, stays, reads := fmt.Sprint(rnd.IntN(3)), rnd.IntN(5) == 0, time.Duration(rnd.IntN(300))*ms
+		key, stays, reads := fmt.Sprint(rnd.IntN(6)), rnd.IntN(5) == 0, time.Duration(rnd.IntN(300))*ms
 		mu.Unlock()
 		all.Go(func() {
 			time.Sleep(start)

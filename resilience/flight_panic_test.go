@@ -43,10 +43,11 @@ func TestAPanicKeepsItsFirstStack(t *testing.T) {
 	first := &resilience.PanicError{Value: "op", Stack: []byte("first")}
 	synctest.Test(t, func(t *testing.T) {
 		for what, ctx := range callers(t) {
-			if got, _ := survive(func() {
+			got, _ := survive(func() {
 				ints(events.Off(), joined()).DoKey(ctx, "a", func(context.Context) (int, error) { panic(first) })
-			}); got != first {
-				t.Errorf("%s: panicked with %v", what, got)
+			})
+			if pe, ok := got.(*resilience.PanicError); !ok || pe.Value != "op" || string(pe.Stack) != "first" || !pe.Raised || first.Raised {
+				t.Errorf("%s: panicked with %#v", what, got)
 			}
 		}
 	})

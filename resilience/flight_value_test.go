@@ -27,7 +27,7 @@ func TestASharedValueIsReleasedByTheLastOfItsCallers(t *testing.T) {
 			room, outside, gate := roomFor(1), &counting{}, &counting{}
 			p := resilience.MustPipeline(resilience.PipelineConfig[held]{Name: "held", Bus: events.Off(),
 				Layers: []resilience.Layer{outside, joined(), room, gate},
-				Hold:   func(v held, release func(error)) held { return held{v.stream, release} }})
+				Hold:   func(v held, h resilience.Held) held { return held{v.stream, h.Release} }})
 			var mu sync.Mutex
 			var got []held
 			for range 3 {

@@ -164,7 +164,11 @@ func (b *builder[T]) counted() bool {
 			if i > 0 {
 				return true // a turn of a Retry outside may share another's run, and a value is not discarded while others have it
 			}
-		case Hedge, around, TypedLayer[T]:
+		case Hedge:
+			if retries > 0 {
+				return true
+			}
+		case around, TypedLayer[T]:
 			return true
 		case Gate:
 			if gate := ours(l); limited && (gate == nil || gate.waits()) {

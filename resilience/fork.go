@@ -14,7 +14,8 @@ type runs struct {
 
 // fork returns the call for a part of it that is to run on a goroutine of its own. What is recorded there goes into a
 // record of its own, so that neither side has to wait for the other, and a part that nobody waits for any more cannot
-// touch what is finished; join takes it over. Only the numbers of the attempts are common to all.
+// touch what is finished; join takes it over. Only the numbers of the attempts are common to all. A call without a record
+// needs none there either.
 func (c Call) fork(into *record) Call {
 	c = c.stale()
 	r := c.rec
@@ -25,43 +26,42 @@ func (c Call) fork(into *record) Call {
 		r.common = &r.own // nothing has run yet: all runs of a call pass the layer that forks it first
 	}
 	*into = record{
-		heard: r.heard, nested: r.nested, key: r.key, id: r.id, began: r.began, beganAt: r.beganAt,
-		kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
+		execution: r.execution, kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,
 	}
-	into.held.on = r.held.on
+	if r.held != nil {
+		into.held = new(holding)
+	}
 	r.reserved, r.delay = 0, 0
 	c.rec = into
 	return c
 }
 
 // join takes over what a fork recorded. Its goroutine has ended.
-func (r *record) join(fork *record) {
+func (c Call) join(fork *record) {
+	r := c.rec
+	if r == nil {
+		return
+	}
 	r.number = or(fork.number, r.number)
 	r.decision, r.shared = fork.decision, fork.shared
 	r.working += fork.working
 	r.backoff += fork.backoff
 	r.queued += fork.queued
-	r.held.ends = append(r.held.ends, fork.held.ends...)
-	r.left()
+	if r.held != nil && fork.held != nil {
+		r.held.ends = append(r.held.ends, fork.held.ends...)
+	}
+	c.left()
 }
 
 // left notes that forks have run, also those that are not joined.
-func (r *record) left() {
-	if r.runs() > 0 {
-		r.kind = events.AttemptRetry
+func (c Call) left() {
+	if c.rec != nil && c.rec.runs() > 0 {
+		c.rec.kind = events.AttemptRetry
 	}
 }
 
 // next returns the kind of the next attempt.
 func (r *record) next() events.AttemptKind { return or(r.kind, events.AttemptInitial) }
-
-// upcoming returns the number that reserve would give.
-func (r *record) upcoming() int {
-	if r.reserved != 0 || r.common == nil {
-		return or(r.reserved, r.number+1)
-	}
-	return int(r.common.numbers.Load()) + 1
-}
 
 // reserve settles the number of the next attempt, so that it is known before the attempt has passed its gates.
 func (r *record) reserve() int {

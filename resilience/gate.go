@@ -184,16 +184,6 @@ func (g *gating) admitted(ctx context.Context, call Call) (Permit, error) {
 	return permit, err
 }
 
-// settleLater settles a call when its value is released.
-func (g *gating) settleLater(ctx context.Context, call Call, permit Permit, outcome Outcome) {
-	call.onRelease(func(late error) {
-		defer func() { g.gate.Settle(ctx, call, permit, outcome) }() // also if what follows ends the goroutine
-		if late != nil && outcome.Kind == Succeeded {
-			outcome = g.outcome(ctx, call, permit, late)
-		}
-	})
-}
-
 // outcome judges how the call ended. The error alone cannot tell: what counts is what ended the context.
 func (g *gating) outcome(ctx context.Context, call Call, permit Permit, err error) Outcome {
 	o := outcomeOf(ctx, err)

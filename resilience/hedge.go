@@ -33,8 +33,8 @@ import (
 type Hedge struct {
 	// Name tells the layer apart in telemetry; empty means "hedge".
 	Name string
-	// MaxAttempts is how many runs there may be, the first included. Zero means 2, 1 means no hedge. With a Retry inside or
-	// outside the two numbers multiply.
+	// MaxAttempts is how many runs there may be, the first included, at most 100. Zero means 2, 1 means no hedge. When runs
+	// fail at once, so many start one after another without a delay. With a Retry inside or outside the two numbers multiply.
 	MaxAttempts int
 	// Delay is how long the first run is given before the second starts. The n-th hedge is due n delays after the first
 	// run was started. Zero means 1 s.
@@ -61,6 +61,7 @@ type Hedge struct {
 const (
 	defaultHedgeAttempts = 2
 	defaultHedgeDelay    = time.Second
+	mostHedgeAttempts    = 100 // each has a goroutine beside the others
 )
 
 // LayerInfo implements [Layer].
@@ -87,8 +88,8 @@ func (h Hedge) withDefaults() Hedge {
 func (h Hedge) check() error {
 	c := checks{typ: "Hedge"}
 	c.name("Name", h.Name, false)
-	if h.MaxAttempts < 0 || h.MaxAttempts > math.MaxInt32 {
-		c.refuse("MaxAttempts", h.MaxAttempts, "at least 1, or 0 for the default, 2")
+	if h.MaxAttempts < 0 || h.MaxAttempts > mostHedgeAttempts {
+		c.refuse("MaxAttempts", h.MaxAttempts, fmt.Sprintf("at least 1 and at most %d, or 0 for the default, 2", mostHedgeAttempts))
 	}
 	c.notNegative("Delay", h.Delay, defaultHedgeDelay)
 	if h.Learn != nil && !h.Learn.ready() {

@@ -185,10 +185,10 @@ func TestAllocationsOfAHedge(t *testing.T) {
 		layer resilience.Layer
 		most  float64
 	}{
-		"a hedge that is not needed":      {resilience.Hedge{}, 8},
-		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 8},
-		"a Timeout that could abandon":    {resilience.Timeout{Abandon: true}, 10},
-		"a Hedge that is switched off":    {resilience.Hedge{MaxAttempts: 1}, 1},
+		"a hedge that is not needed":      {resilience.Hedge{}, 7},
+		"a learned one":                   {resilience.Hedge{Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{})}, 7},
+		"a Timeout that could abandon":    {resilience.Timeout{Abandon: true}, 9},
+		"a Hedge that is switched off":    {resilience.Hedge{MaxAttempts: 1}, 0},
 		"an Abandon that is switched off": {resilience.Timeout{After: -1, Abandon: true}, 0},
 	} {
 		p := ints(quiet, c.layer)

@@ -208,7 +208,7 @@ func values(bus *events.Bus, hold bool, layers ...resilience.Layer) *resilience.
 			return err
 		}}
 	if hold {
-		cfg.Hold = func(c *closable, release func(error)) *closable { c.release = release; return c }
+		cfg.Hold = func(c *closable, held resilience.Held) *closable { c.release = held.Release; return c }
 	}
 	return resilience.MustPipeline(cfg)
 }

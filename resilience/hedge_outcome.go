@@ -109,9 +109,9 @@ func (r *race[T]) conclude(ctx context.Context, call Call) (T, error) {
 	if call.observed() {
 		e.rec.working = time.Duration(now()-r.began) - e.rec.backoff - e.rec.queued
 	}
-	call.rec.join(&e.rec)
+	call.join(&e.rec)
 	if kept {
-		call.onRelease(func(error) { e.cancel(nil) })
+		call.onRelease(onlyEnds(func() { e.cancel(nil) }))
 	}
 	if e.panic != nil {
 		panic(e.panic)
@@ -132,7 +132,7 @@ func (r *race[T]) giveUp(ctx context.Context, call Call) (v T, err error) {
 	}
 	ended := canceled(ctx, last)
 	r.leave(ctx)
-	call.rec.left()
+	call.left()
 	if call.observed() {
 		call.rec.working += time.Duration(now() - r.began)
 	}
@@ -147,6 +147,7 @@ func (r *race[T]) leave(ctx context.Context) {
 	defer r.awaitLosers()
 	if e := r.chosen; e != nil {
 		r.chosen = nil
+		e.cancel(errLost)
 		defer e.forsaken(ctx, e.call, r.place, r.discard) // also if what follows ends the goroutine
 	}
 	r.close(ctx)
@@ -154,8 +155,13 @@ func (r *race[T]) leave(ctx context.Context) {
 
 // close makes late whoever comes now, cancels all runs but the chosen one, and gets rid of what has arrived.
 func (r *race[T]) close(ctx context.Context) {
+	if r.over.Load() {
+		return
+	}
 	r.mu.Lock()
-	r.over = true
+	r.over.Store(true)
+	unjudged := r.arrived
+	r.arrived = nil
 	r.mu.Unlock()
 	for e := r.runs; e != nil; e = e.before {
 		if e != r.chosen {
@@ -169,18 +175,22 @@ func (r *race[T]) close(ctx context.Context) {
 		}
 		r.first = nil
 	}
-	r.clear(ctx)
+	if unjudged != nil {
+		r.clear(ctx, unjudged)
+	}
 }
 
 // clear gets rid of what has arrived and was not judged, all of it, also if a function of the user's ends the goroutine.
-func (r *race[T]) clear(ctx context.Context) {
+func (r *race[T]) clear(ctx context.Context, e *entry[T]) {
 	defer func() {
-		if r.arrived != nil {
-			r.clear(ctx)
+		if e != nil {
+			r.clear(ctx, e)
 		}
 	}()
-	for e := r.take(); e != nil; e = r.take() {
-		e.forsaken(ctx, e.call, r.place, r.discard)
+	for e != nil {
+		this := e
+		e = e.next
+		this.forsaken(ctx, this.call, r.place, r.discard)
 	}
 }
 

@@ -145,7 +145,7 @@ func TestGoexitBesideTheRunsLeavesNothingBehind(t *testing.T) {
 			p := resilience.MustPipeline(resilience.PipelineConfig[*closable]{Name: "values", Bus: bus,
 				Layers: []resilience.Layer{resilience.Hedge{MaxAttempts: 4, Delay: 100 * ms, Budget: budget,
 					If: func(error) bool { leave("Hedge.If"); return true }}, gate},
-				Hold: func(c *closable, release func(error)) *closable { c.release = release; return c },
+				Hold: func(c *closable, release resilience.Held) *closable { c.release = release.Release; return c },
 				Classify: func(c *closable, err error) error {
 					if c != nil && c.bad {
 						return errStatus

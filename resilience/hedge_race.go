@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -49,10 +50,11 @@ type race[T any] struct {
 	final       bool      // no better is waited for
 	refused     bool      // the last that ended was
 	failures    []error   // refusals left out
+	common      runs      // of a call that has no record
 
 	news    chan struct{} // holds an element when a run has ended, or another is due
+	over    atomic.Bool   // who comes now is late; changes under mu
 	mu      sync.Mutex    // guards what follows, and entry.next; never held while a function of the user's or a handler runs
-	over    bool          // who comes now is late
 	gone    int           // runs that have ended; late ones have left nothing to be done
 	arrived *entry[T]     // they await judgement, the first that came first
 }
@@ -72,12 +74,13 @@ type entry[T any] struct {
 
 // run runs a call: it waits for answers, for a hedge to be due, and for the end of the context.
 func (l *hedging[T]) run(ctx context.Context, call Call, op Operation[T]) (T, error) {
-	if call.rec == nil { // a layer of the user's made a call of its own
-		call.rec = new(record)
-	}
 	r := &race[T]{hedging: l, news: make(chan struct{}, 1), began: call.clock(), delay: l.firstDelay()}
 	defer r.leave(ctx) // also if a handler, or If, ends the goroutine
-	r.start(ctx, r.enter(&r.initial, call, call.rec.next()), op)
+	first := events.AttemptInitial
+	if call.rec != nil {
+		first = call.rec.next()
+	}
+	r.start(ctx, r.enter(&r.initial, call, first), op)
 	timer := time.AfterFunc(r.delay, r.wake)
 	defer timer.Stop()
 	left := ctx.Done()
@@ -124,7 +127,7 @@ func (r *race[T]) hedge(ctx context.Context, call Call, op Operation[T]) bool {
 	if !r.Budget.take() {
 		r.denied++
 		if r.bus.HedgeDenied.Heard() {
-			r.bus.HedgeDenied.Publish(ctx, events.HedgeDenied{Meta: call.meta(r.source, call.rec.upcoming()), Reason: events.ReasonBudget})
+			r.bus.HedgeDenied.Publish(ctx, events.HedgeDenied{Meta: call.meta(r.source, r.upcoming()), Reason: events.ReasonBudget})
 		}
 		return false
 	}
@@ -145,11 +148,17 @@ func (r *race[T]) wanted(ctx context.Context, call Call) (yes bool) {
 func (r *race[T]) enter(e *entry[T], call Call, kind events.AttemptKind) *entry[T] {
 	e.kind = kind
 	e.call = call.fork(&e.rec)
+	if call.rec == nil { // nobody outside asks for the numbers
+		e.rec.common, e.call.rec = &r.common, &e.rec
+	}
 	e.rec.kind = kind
 	e.number = e.rec.reserve()
 	e.call.attempt = e.number
 	return e
 }
+
+// upcoming returns the number of the next attempt, if no run starts one before.
+func (r *race[T]) upcoming() int { return int(r.initial.rec.common.numbers.Load()) + 1 }
 
 // start starts a run.
 func (r *race[T]) start(ctx context.Context, e *entry[T], op Operation[T]) {
@@ -169,7 +178,7 @@ func (r *race[T]) start(ctx context.Context, e *entry[T], op Operation[T]) {
 func (r *race[T]) apart(ctx context.Context, e *entry[T], op Operation[T]) {
 	defer r.background.ended()
 	defer r.arrive(ctx, e)
-	if r.isOver() {
+	if r.over.Load() {
 		e.err = errLost // before it came to run
 		return
 	}
@@ -183,7 +192,7 @@ func (r *race[T]) arrive(ctx context.Context, e *entry[T]) {
 	}
 	e.rec.giveBack()
 	r.mu.Lock()
-	late := r.over
+	late := r.over.Load()
 	if !late {
 		last := &r.arrived
 		for *last != nil {
@@ -214,10 +223,4 @@ func (r *race[T]) wake() {
 	case r.news <- struct{}{}:
 	default:
 	}
-}
-
-func (r *race[T]) isOver() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.over
 }

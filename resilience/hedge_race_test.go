@@ -109,7 +109,7 @@ func TestWhateverHappensNothingIsLost(t *testing.T) {
 					},
 					Discard: func(p *patient) error { w.end(p, &w.discarded); return nil }}
 				if hold {
-					cfg.Hold = func(p *patient, release func(error)) *patient { p.release = release; return p }
+					cfg.Hold = func(p *patient, held resilience.Held) *patient { p.release = held.Release; return p }
 				}
 				p := resilience.MustPipeline(cfg)
 				seed := rand.Uint64()

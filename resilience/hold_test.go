@@ -26,7 +26,7 @@ func (s *stream) Close() error { s.dropped = true; return nil }
 // streams is a pipeline of values that live on.
 func streams(change func(*resilience.PipelineConfig[*stream]), layers ...resilience.Layer) *resilience.Pipeline[*stream] {
 	cfg := resilience.PipelineConfig[*stream]{Name: "streams", Layers: layers, Bus: events.Off(),
-		Hold: func(s *stream, release func(error)) *stream { s.release = release; return s },
+		Hold: func(s *stream, release resilience.Held) *stream { s.release = release.Release; return s },
 		Classify: func(s *stream, err error) error {
 			if err == errGone {
 				return resilience.NoFailure
@@ -121,10 +121,10 @@ func TestWhatIsNoValueIsReleasedAtOnce(t *testing.T) {
 			t.Errorf("%s: %+v, %d admitted", what, room.Snapshot(), gate.outstanding)
 		}
 	}
-	for what, hold := range map[string]func(*stream, func(error)) *stream{
-		"panics":              func(*stream, func(error)) *stream { panic("hold") },
-		"releases and panics": func(_ *stream, release func(error)) *stream { release(nil); panic("hold") },
-		"releases":            func(s *stream, release func(error)) *stream { release(nil); return s },
+	for what, hold := range map[string]func(*stream, resilience.Held) *stream{
+		"panics":              func(*stream, resilience.Held) *stream { panic("hold") },
+		"releases and panics": func(_ *stream, h resilience.Held) *stream { h.Release(nil); panic("hold") },
+		"releases":            func(s *stream, h resilience.Held) *stream { h.Release(nil); return s },
 	} {
 		room, gate := roomFor(2), &counting{}
 		lease, _ := room.Acquire(t.Context()) // a permit too many that comes back is this one
@@ -251,7 +251,7 @@ func (a *again) Settle(ctx context.Context, c resilience.Call, p resilience.Perm
 func TestReleaseWithinAReleaseDoesNothing(t *testing.T) {
 	g := &again{counting: counting{name: "gate"}}
 	p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: events.Off(), Layers: []resilience.Layer{g},
-		Hold: func(v int, release func(error)) int { g.release = release; return v }})
+		Hold: func(v int, release resilience.Held) int { g.release = release.Release; return v }})
 	if _, err := p.Do(t.Context(), func(context.Context) (int, error) { return 1, nil }); err != nil {
 		t.Fatal(err)
 	}

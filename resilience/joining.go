@@ -60,12 +60,11 @@ func (l *joining[T]) warn(ctx context.Context, call Call) {
 // leadHere is lead for a caller who never leaves: the run needs no other goroutine.
 func (l *joining[T]) leadHere(ctx context.Context, call Call, key string, op Operation[T]) (v T, err error) {
 	l.mu.Lock()
-	table := l.of(call)
-	if f := table.find(key); f != nil {
+	if f := l.of(call.valueless).find(key); f != nil {
 		return l.follow(ctx, call, op, f)
 	}
-	f := &flight[T]{aloft: aloft{Context: ctx}, key: key, waiting: 1}
-	l.begin(table, f, call)
+	f := &flight[T]{aloft: aloft{Context: ctx}, key: key, valueless: call.valueless, waiting: 1}
+	l.begin(f, call)
 	returned := false
 	defer func() {
 		c := caught[T]{v: v, err: err}
@@ -92,51 +91,54 @@ func (l *joining[T]) lead(ctx context.Context, call Call, key string, op Operati
 		return v, canceled(ctx, nil)
 	}
 	l.mu.Lock()
-	table := l.of(call)
-	if f := table.find(key); f != nil {
+	if f := l.of(call.valueless).find(key); f != nil {
 		return l.follow(ctx, call, op, f)
 	}
 	inside, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // runs nothing of the user's
-	f := &flight[T]{aloft: aloft{Context: inside}, cancel: cancel, key: key, waiting: 1, done: make(chan struct{})}
-	l.begin(table, f, call)
+	f := &flight[T]{aloft: aloft{Context: inside}, cancel: cancel, key: key, valueless: call.valueless, waiting: 1, done: make(chan struct{})}
+	l.begin(f, call)
 	run := call.stale()
 	if call.rec != nil {
 		run = call.fork(new(record))
 	}
-	l.background.run(func() { catch(f, run, op, l.fly, func(c caught[T]) { l.land(f, &run, &c) }) })
+	l.background.began()
+	go l.fly(f, run, op)
 	return l.wait(ctx, call, f, events.FlightLeader)
 }
 
-// fly runs what is inside, unless all have left before it began.
-func (l *joining[T]) fly(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
-	if ctx.Err() != nil {
-		return v, canceled(ctx, nil)
+// fly runs what is inside, unless all have left before it began, on a goroutine of its own.
+func (l *joining[T]) fly(f *flight[T], run Call, op Operation[T]) {
+	defer l.background.ended()
+	var c caught[T]
+	defer func() { l.land(f, &run, &c) }()
+	if f.Err() != nil {
+		c.err = canceled(f, nil)
+		return
 	}
-	return l.next(ctx, call, op)
+	c.run(f, run, op, l.next)
 }
 
-// of returns the flights that the call may join.
-func (l *joining[T]) of(call Call) *flights[T] {
-	if call.valueless {
+// of returns the flights that a call may join.
+func (l *joining[T]) of(valueless bool) *flights[T] {
+	if valueless {
 		return &l.valueless
 	}
 	return &l.flights
 }
 
 // begin makes a flight one that others find, and unlocks.
-func (l *joining[T]) begin(table *flights[T], f *flight[T], call Call) {
-	f.table = table
+func (l *joining[T]) begin(f *flight[T], call Call) {
 	if call.observed() {
 		f.leader = call.rec.id
 	}
-	table.add(f)
+	l.of(f.valueless).add(f)
 	l.inFlight.Add(1)
 	l.mu.Unlock()
 }
 
 // free makes a flight one that nobody finds any more. mu is held.
 func (l *joining[T]) free(f *flight[T]) {
-	if f.table.remove(f) {
+	if l.of(f.valueless).remove(f) {
 		l.inFlight.Add(-1)
 	}
 }
@@ -214,7 +216,7 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 		return
 	}
 	if hold := f.landing.hold; hold != nil {
-		defer hold.release(nil)
+		defer hold.letGo(nil)
 	}
 	if f.landing.users.Add(-1) == 0 {
 		l.discard(ctx, call, f.landing.v)
@@ -248,7 +250,7 @@ func (l *joining[T]) land(f *flight[T], run *Call, c *caught[T]) (d *landing[T])
 // waited, whose stacks have room for it, or was by the last who left.
 func (l *joining[T]) letGo(f *flight[T], run *Call, c *caught[T]) (kept bool) {
 	if run.holds() && delivers(c.err) {
-		run.onRelease(func(error) { f.cancel(nil) })
+		run.onRelease(onlyEnds(func() { f.cancel(nil) }))
 		return true
 	}
 	if run.holds() {

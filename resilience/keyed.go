@@ -122,7 +122,8 @@ func (cfg KeyedConfig) settings() []Setting {
 
 // spec is the layer as its bus wants it: of the type of its gates.
 func (k *Keyed) spec(gate Gate) events.SourceSpec {
-	spec := events.SourceSpec{Layer: k.cfg.Name, Type: or(k.info.Type, events.TypeCustom), Settings: settingsLine(k.info.Settings)}
+	spec := events.SourceSpec{Layer: k.cfg.Name, Type: or(k.info.Type, events.TypeCustom), Settings: settingsLine(k.info.Settings),
+		Keys: k.readings}
 	if _, ok := gate.(breakerReader); ok {
 		spec.Breaker = k.breakers
 	}

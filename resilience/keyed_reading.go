@@ -35,12 +35,44 @@ func (k *Keyed) living() ([]*keyedEntry, pastReading) {
 	return slices.Clone(k.ring), k.past
 }
 
+// all returns the entries there are, that of the empty key last, and what those before have left. There are none before
+// NewKeyed is done, when somebody who is told of the source may read it already.
+func (k *Keyed) all() ([]*keyedEntry, pastReading) {
+	if k.buckets.Load() == nil {
+		return nil, pastReading{}
+	}
+	entries, past := k.living()
+	return append(entries, k.rest), past
+}
+
+// readings reads each of them.
+func (k *Keyed) readings(yield func(events.KeyReading) bool) {
+	entries, _ := k.all()
+	for _, e := range entries {
+		r := events.KeyReading{Key: e.key}
+		if b, ok := e.gate.(breakerReader); ok {
+			breaker := b.breakerReading()
+			r.Breaker = &breaker
+		}
+		if l, ok := e.gate.(limiterReader); ok {
+			limiter := l.limiterReading()
+			r.Limiter = &limiter
+		}
+		if !yield(r) {
+			return
+		}
+	}
+}
+
 // breakers reads all of them as one. How many are in each state, calls and times add up; of the rest the greatest is
 // told, and of the states the one that lets the fewest calls through. Shadow is what all are.
 func (k *Keyed) breakers() events.BreakerReading {
-	entries, past := k.living()
+	entries, past := k.all()
+	if len(entries) == 0 {
+		return events.BreakerReading{}
+	}
 	sum := events.BreakerReading{Spent: past, State: events.StateDisabled, Shadow: true}
-	for _, e := range append(entries, k.rest) {
+	for _, e := range entries {
 		b, ok := e.gate.(breakerReader)
 		if !ok {
 			continue
@@ -93,9 +125,9 @@ func later(a, b time.Time) time.Time {
 
 // limiters reads all of them as one: everything adds up.
 func (k *Keyed) limiters() events.LimiterReading {
-	entries, _ := k.living()
+	entries, _ := k.all()
 	var sum events.LimiterReading
-	for _, e := range append(entries, k.rest) {
+	for _, e := range entries {
 		if l, ok := e.gate.(limiterReader); ok {
 			r := l.limiterReading()
 			sum.Limit += r.Limit

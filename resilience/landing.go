@@ -24,7 +24,9 @@ func (f *flight[T]) shared(rec *record, c *caught[T], kept bool) *landing[T] {
 	if rec != nil {
 		d.told = rec.decision
 		if f.cancel != nil { // else its caller goes on writing it
-			rec.held.ends = nil // they are shared, or released
+			if rec.held != nil {
+				rec.held.ends = nil // they are shared, or released
+			}
 			d.rec = rec
 		}
 	}
@@ -37,7 +39,7 @@ func (d *landing[T]) took(call Call, leads bool) {
 		return
 	}
 	if leads && d.rec != nil {
-		call.rec.join(d.rec)
+		call.join(d.rec)
 	}
 	call.rec.decision = d.told
 	call.rec.shared = nil
@@ -48,7 +50,7 @@ func (d *landing[T]) took(call Call, leads bool) {
 		call.rec.shared = &d.users
 	}
 	if d.hold != nil {
-		call.onRelease(d.hold.release)
+		call.onRelease(d.hold)
 	}
 }
 
@@ -57,10 +59,10 @@ type sharedHold struct {
 	mu      sync.Mutex // guards what follows; not held while something is released
 	holders int
 	late    error // the first that a holder told
-	ends    []func(error)
+	ends    []heldPart
 }
 
-func (h *sharedHold) release(err error) {
+func (h *sharedHold) letGo(err error) {
 	h.mu.Lock()
 	if h.late == nil {
 		h.late = err

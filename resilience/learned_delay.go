@@ -147,5 +147,5 @@ func (l *LearnedDelay) ready() bool { return l.recent.width > 0 }
 
 // setting describes it in one setting of its Hedge.
 func (l *LearnedDelay) setting() string {
-	return fmt.Sprintf("quantile %v of %v, %v to %v", l.cfg.Quantile, l.cfg.Window, l.cfg.Min, l.cfg.Max)
+	return fmt.Sprintf("quantile %v of %v, %v to %v, from %d answers on", l.cfg.Quantile, l.cfg.Window, l.cfg.Min, l.cfg.Max, l.cfg.MinSamples)
 }

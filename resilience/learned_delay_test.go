@@ -155,7 +155,7 @@ func TestAZeroLearnedDelaySaysSo(t *testing.T) {
 	if d, ok := zero.Delay(); d != 0 || ok || zero.String() != "a LearnedDelay that was not made by NewLearnedDelay" {
 		t.Errorf("%v, %v, %v", d, ok, &zero)
 	}
-	if s := resilience.MustLearnedDelay(resilience.LearnedDelayConfig{}).String(); s != "delay not learned yet (quantile 0.95 of 1m0s, 1ms to 10s)" {
+	if s := resilience.MustLearnedDelay(resilience.LearnedDelayConfig{}).String(); s != "delay not learned yet (quantile 0.95 of 1m0s, 1ms to 10s, from 20 answers on)" {
 		t.Error(s)
 	}
 }

@@ -21,7 +21,7 @@ type Lease struct {
 func (l *Lease) Release(err error) { l.settle(outcomeOf(l.ctx, err)) }
 
 // Done is Release for a deferred call: it looks at the error when the function ends. A panic counts as a failure and
-// goes on; a runtime.Goexit cannot be told from a return.
+// goes on; a runtime.Goexit cannot be told from a return. A nil err is that of a function that cannot fail.
 //
 //	func pay(ctx context.Context) (err error) {
 //		lease, err := breaker.Acquire(ctx)
@@ -33,6 +33,9 @@ func (l *Lease) Done(err *error) {
 	if v := recover(); v != nil {
 		l.settle(Outcome{Kind: NotReturned, Err: errNotReturned})
 		panic(v)
+	}
+	if err == nil {
+		err = new(error)
 	}
 	l.Release(*err)
 }
@@ -50,6 +53,9 @@ func acquire(ctx context.Context, gate Gate, at place) (*Lease, error) {
 func acquireCall(ctx context.Context, gate Gate, at place, call Call) (*Lease, error) {
 	if at.bus == nil {
 		return nil, errNotMade(gate)
+	}
+	if ctx == nil {
+		return nil, errNilContext
 	}
 	if ctx.Err() != nil {
 		return nil, canceled(ctx, nil)
@@ -73,6 +79,9 @@ func runCall(ctx context.Context, gate Gate, at place, call Call, op func(ctx co
 	}
 	if op == nil {
 		return errNilOperation
+	}
+	if ctx == nil {
+		return errNilContext
 	}
 	if ctx.Err() != nil {
 		return canceled(ctx, nil)

@@ -9,20 +9,21 @@ import (
 )
 
 // limitedContext is the context inside a Timeout. Most operations end without having asked when theirs ends: for them
-// it is an instant, and no timer, channel or registration with the context outside. At the first Done, Deadline or
-// non-nil Err it makes a context of the standard library's and is that from then on, so that causes, children and
-// AfterFunc are the standard library's own. It is safe for concurrent use.
+// it is an instant, and no timer, channel or registration with the context outside. At the first Done or non-nil Err it
+// makes a context of the standard library's and is that from then on, so that causes, children and AfterFunc are the
+// standard library's own; but for the deadline, which it tells itself. It is safe for concurrent use.
 //
 // If several things had ended it before anybody asked, the context outside counts first, except where both deadlines
 // passed: then the earlier does. When the call has returned and nobody had asked, it is canceled, whatever came before.
 type limitedContext struct {
 	outside context.Context
 	layer   *timing
-	began   int64 // when the limit began, as now() tells
+	began   int64                     // when the limit began, as now() tells
+	told    atomic.Pointer[time.Time] // the deadline; nil until somebody asks
 	over    atomic.Bool
-	real    atomic.Pointer[realContext]
-	room    realContext // where real points to; written under mu, before real is
+	isReal  atomic.Bool
 	mu      sync.Mutex  // held while real is made
+	real    realContext // written under mu, before isReal is
 }
 
 type realContext struct {
@@ -30,15 +31,25 @@ type realContext struct {
 	stop context.CancelFunc
 }
 
-// Deadline implements [context.Context].
-func (c *limitedContext) Deadline() (time.Time, bool) { return c.made().Deadline() }
+// Deadline implements [context.Context]. It starts no timer.
+func (c *limitedContext) Deadline() (time.Time, bool) {
+	if told := c.told.Load(); told != nil {
+		return *told, true
+	}
+	deadline := c.deadline()
+	if end, has := c.outside.Deadline(); has && !end.After(deadline) {
+		deadline = end
+	}
+	c.told.CompareAndSwap(nil, &deadline)
+	return *c.told.Load(), true
+}
 
 // Done implements [context.Context].
 func (c *limitedContext) Done() <-chan struct{} { return c.made().Done() }
 
 // Err implements [context.Context].
 func (c *limitedContext) Err() error {
-	if c.real.Load() == nil && !c.ended() {
+	if !c.isReal.Load() && !c.ended() {
 		return nil
 	}
 	return c.made().Err()
@@ -48,7 +59,7 @@ func (c *limitedContext) Err() error {
 // cause: where there is a cause, that must be the real one. (That it asks Err or Done before is true of some versions.)
 func (c *limitedContext) Value(key any) any {
 	_, private := key.(*int)
-	if c.real.Load() != nil || private && c.ended() {
+	if c.isReal.Load() || private && c.ended() {
 		return c.made().Value(key)
 	}
 	return c.outside.Value(key)
@@ -62,8 +73,8 @@ func (c *limitedContext) String() string {
 // finish ends it when the call returns.
 func (c *limitedContext) finish() {
 	c.over.Store(true)
-	if real := c.real.Load(); real != nil {
-		real.stop()
+	if c.isReal.Load() {
+		c.real.stop()
 	}
 }
 
@@ -75,7 +86,7 @@ func (c *limitedContext) ended() bool {
 // passed tells whether the limit has passed.
 func (c *limitedContext) passed() bool { return time.Duration(now()-c.began) >= c.layer.limit }
 
-// deadline is the limit's end, from one reading of the clock.
+// deadline is the limit's end.
 func (c *limitedContext) deadline() time.Time {
 	at := time.Now()
 	elapsed := at.Sub(origin) - time.Duration(c.began)
@@ -98,55 +109,42 @@ func (c *limitedContext) above() context.Context {
 
 // made returns the real context.
 func (c *limitedContext) made() *realContext {
-	if real := c.real.Load(); real != nil {
-		return real
+	if c.isReal.Load() {
+		return &c.real
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	real := c.real.Load()
-	if real != nil {
-		return real
+	if c.isReal.Load() {
+		return &c.real
 	}
-	real = &c.room
 	if c.over.Load() {
-		real.Context, real.stop = context.WithCancel(c.remains())
-		real.stop() // before anybody can see it: a second one who asks must not find it alive
+		c.real.Context, c.real.stop = context.WithCancel(context.WithoutCancel(c.outside))
+		c.real.stop() // before anybody can see it: a second one who asks must not find it alive
 	} else {
-		real.Context, real.stop = c.limited()
+		c.real.Context, c.real.stop = c.limited()
 	}
-	c.real.Store(real)
+	c.isReal.Store(true)
 	if c.over.Load() { // finish came before there was something to stop
-		real.stop()
+		c.real.stop()
 	}
-	return real
+	return &c.real
 }
 
 // limited makes the context of the call that runs. If both deadlines are the same, the one outside counts.
 func (c *limitedContext) limited() (context.Context, context.CancelFunc) {
-	above, deadline := c.above(), c.deadline()
+	above := c.above()
 	end, has := above.Deadline()
-	if has && !end.After(deadline) {
+	if !has {
+		// Of this deadline the wall clock is what it was at the origin. Nobody sees it, and reading it takes its time.
+		deadline := origin.Add(time.Duration(c.began)).Add(c.layer.limit)
+		return context.WithDeadlineCause(above, deadline, c.layer.cause)
+	}
+	deadline := c.deadline()
+	if !end.After(deadline) {
 		return context.WithCancel(above)
 	}
-	if has && c.passed() && above.Err() == context.DeadlineExceeded {
+	if c.passed() && above.Err() == context.DeadlineExceeded {
 		above = context.WithoutCancel(above) // it ended later than the limit
 	}
 	return context.WithDeadlineCause(above, deadline, c.layer.cause)
 }
-
-// remains returns what is left of the context after the call: the values and the deadline.
-func (c *limitedContext) remains() context.Context {
-	deadline := c.deadline()
-	if end, has := c.outside.Deadline(); has && end.Before(deadline) {
-		deadline = end
-	}
-	return deadlineContext{context.WithoutCancel(c.outside), deadline}
-}
-
-// deadlineContext tells a deadline that does nothing.
-type deadlineContext struct {
-	context.Context
-	deadline time.Time
-}
-
-func (c deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }

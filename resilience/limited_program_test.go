@@ -162,7 +162,7 @@ func (p *contextProgram) run() {
 // mark notes which contexts several things have ended before anybody asked.
 func (p *contextProgram) mark() {
 	for _, n := range p.nodes {
-		if n.limited == nil || n.limited.real.Load() != nil || n.sure {
+		if n.limited == nil || n.limited.isReal.Load() || n.sure {
 			continue
 		}
 		deadlines, others := n.ends()

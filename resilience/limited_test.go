@@ -22,9 +22,6 @@ func nestedIn(outside context.Context, limit time.Duration) *limitedContext {
 	return c
 }
 
-// isReal tells whether the context of the standard library's has been made.
-func (c *limitedContext) isReal() bool { return c.real.Load() != nil }
-
 // valueKey is a key of values in these tests.
 type valueKey string
 
@@ -79,7 +76,7 @@ func TestAContextThatNobodyAsksMakesNothing(t *testing.T) {
 		t.Errorf("%v, %v", c.Err(), c.Value(valueKey("k")))
 	}
 	c.finish()
-	if c.isReal() {
+	if c.isReal.Load() {
 		t.Error("a context was made")
 	}
 }
@@ -159,11 +156,17 @@ func TestAnEarlierLimitInsideNeedsNoTimerOutside(t *testing.T) {
 			all = append(all, nestedIn(all[1], c.limits[2]))
 			d, _ := all[2].Deadline()
 			for i, each := range all {
-				if each.isReal() != c.real[i] {
-					t.Errorf("%v: context %d is real: %t", c.limits, i, each.isReal())
+				if each.isReal.Load() {
+					t.Errorf("%v: context %d is real because of its deadline", c.limits, i)
 				}
 			}
-			<-all[2].Done()
+			done := all[2].Done()
+			for i, each := range all {
+				if each.isReal.Load() != c.real[i] {
+					t.Errorf("%v: context %d is real: %t", c.limits, i, each.isReal.Load())
+				}
+			}
+			<-done
 			cause, _ := context.Cause(all[2]).(*TimeoutError)
 			if time.Since(began) != c.after || d.Sub(began) != c.after || cause == nil || cause.Limit != c.after {
 				t.Errorf("%v: ended after %v by %v, deadline after %v", c.limits, time.Since(began), cause, d.Sub(began))
@@ -220,4 +223,44 @@ func TestALimitOfAnyLengthIsALimit(t *testing.T) {
 	}
 	check(t, runtime.Gosched)
 	synctest.Test(t, func(t *testing.T) { check(t, func() { time.Sleep(time.Nanosecond) }) })
+}
+
+// TMO-09: a deadline is told the same however often, and by the wall clock, too.
+func TestADeadlineIsToldOnceAndByTheWallClock(t *testing.T) {
+	check := func(t *testing.T) {
+		wall := time.Now().Round(0)
+		outer := limitedFor(t.Context(), time.Hour)
+		inner := nestedIn(outer, time.Minute)
+		for range 2 { // before the context is made, and then
+			first, has := inner.Deadline()
+			again, _ := inner.Deadline()
+			if off := first.Round(0).Sub(wall) - time.Minute; !has || first != again || off < 0 || off > time.Second {
+				t.Errorf("got %v and %v, %v off", first, again, off)
+			}
+			inner.Done()
+		}
+		inner.finish()
+		outer.finish()
+	}
+	check(t)
+	synctest.Test(t, check)
+}
+
+// TMO-09: the earlier counts, also if the caller's deadline is a wall clock's alone.
+func TestADeadlineOutsideThatOnlyTheWallClockTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for outside, ends := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: time.Minute} {
+			began := time.Now()
+			ctx, cancel := context.WithDeadline(t.Context(), began.Round(0).Add(outside))
+			defer cancel()
+			c := limitedFor(ctx, time.Minute)
+			deadline, _ := c.Deadline()
+			<-c.Done()
+			own := context.Cause(c) == error(c.layer.cause)
+			if time.Since(began) != ends || deadline.Sub(began) != ends || own != (ends < outside) || c.Err() != context.DeadlineExceeded {
+				t.Errorf("%v outside: ended after %v, deadline after %v, by the limit: %t", outside, time.Since(began), deadline.Sub(began), own)
+			}
+			c.finish()
+		}
+	})
 }

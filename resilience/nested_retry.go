@@ -51,14 +51,14 @@ func (n *nesting) has(outside string) bool {
 
 // nested notices that a call begins inside an attempt of another pipeline.
 func (f *folded[T]) nested(ctx context.Context, attempt *attemptContext) {
-	for !attempt.retries {
+	for attempt.retries == nil {
 		outer, ok := attempt.Context.Value(attemptKey{}).(*attemptContext)
 		if !ok {
 			return
 		}
 		attempt = outer
 	}
-	outside := attempt.pipeline.Pipeline()
+	outside := attempt.retries.Pipeline()
 	if events.Nested(ctx) || !f.nesting.first(outside) {
 		return // a handler's calls are no part of the attempt
 	}

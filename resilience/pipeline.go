@@ -33,11 +33,10 @@ type PipelineConfig[T any] struct {
 	// question than RetryIf: what must not be repeated may well be the dependency's fault.
 	FailureIf func(error) bool
 	// Hold is for values that live on after the call, such as a response whose body is read later. It wraps the value
-	// so that release is called when the value is done with; until then the bulkheads keep its permit and the contexts
-	// live. A Timeout inside a Retry covers the attempt only; one outside goes on until the release. release may be
-	// called several times; the first counts, and its error is the outcome that the gates learn. Where no layer has
-	// anything to release, Hold is not called.
-	Hold func(value T, release func(error)) T
+	// so that held.Release is called when the value is done with; until then the bulkheads keep its permit and the
+	// contexts live. A Timeout inside a Retry covers the attempt only; one outside goes on until the release. Where no
+	// layer has anything to release, Hold is not called.
+	Hold func(value T, held Held) T
 	// JudgeOnReturn: with Hold, breakers learn the outcome when the operation returns and not at the release.
 	JudgeOnReturn bool
 	// RecoverPanics turns a panic of the operation into a *PanicError. It is never retried. By default a panic goes
@@ -60,7 +59,7 @@ type folded[T any] struct {
 	run         Next[T]
 	bus         *events.Bus
 	source      *events.Source
-	hold        func(T, func(error)) T
+	hold        func(T, Held) T
 	owned       bool     // source is this pipeline's alone
 	counted     bool     // the operation's runs are counted in a record
 	disturbers  []*Chaos // while one is enabled they are, too

@@ -57,7 +57,7 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 
 // PriorityOf returns the priority that the context has from the innermost [WithPriority]; PriorityNormal if there is none.
 func PriorityOf(ctx context.Context) Priority {
-	if prioritiesInUse.Load() {
+	if prioritiesInUse.Load() && ctx != nil {
 		if p, ok := ctx.Value(priorityKey{}).(Priority); ok {
 			return p
 		}

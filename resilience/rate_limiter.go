@@ -227,12 +227,16 @@ func (l *RateLimiter) admitOrWait(ctx context.Context) error {
 			if before := r.rule.giveBack(next); before != tat {
 				r.tat.CompareAndSwap(tat, before) // or it would stay overdrawn for all who are refused
 			}
-			return &LimitedError{Layer: l.cfg.Name, Reason: events.ReasonRate, After: time.Duration(wait)}
+			return l.limited(r, time.Duration(wait))
 		}
 		if taken, err := l.takeAndWait(ctx, r, tat, next, at, time.Duration(wait)); taken {
 			return err
 		}
 	}
+}
+
+func (l *RateLimiter) limited(r *rating, after time.Duration) error {
+	return &LimitedError{Layer: l.cfg.Name, Type: events.TypeRateLimiter, Reason: events.ReasonRate, After: after, Limit: int64(r.rate), Per: r.per}
 }
 
 // patience returns how long the call may wait: the wait must end before the deadline.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/telltale-go/telltale/events"
 )
 
 // rating is a rate with what was taken of it.
@@ -69,7 +67,7 @@ func (l *RateLimiter) takeAndWait(ctx context.Context, r *rating, tat, next, at 
 	refused := l.stepOut(w, err != nil)
 	left = true
 	if err == nil && refused > 0 {
-		err = &LimitedError{Layer: l.cfg.Name, Reason: events.ReasonRate, After: refused}
+		err = l.limited(l.rating.Load(), refused)
 	}
 	return true, err
 }

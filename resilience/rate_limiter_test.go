@@ -65,7 +65,7 @@ func TestRateLimiterRejectsWhatComesTooSoon(t *testing.T) {
 			t.Fatal(err)
 		}
 		if limited.Layer != "quota" || limited.Reason != events.ReasonRate || limited.RetryAfter() != 70*time.Millisecond ||
-			err.Error() != "resilience: quota rejected the call: rate, retry after 70ms" || resilience.KindOf(err) != resilience.KindLimited {
+			err.Error() != "resilience: rate limiter quota rejected the call: rate (10 per 1s), retry after 70ms" || resilience.KindOf(err) != resilience.KindLimited {
 			t.Errorf("%+v: %v", limited, err)
 		}
 		if told := heard[events.CallRejected](tape); len(told) != 1 || told[0].Reason != events.ReasonRate ||

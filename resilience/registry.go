@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -34,9 +35,9 @@ type Registered struct {
 // NewRegistry makes an empty registry.
 func NewRegistry() *Registry { return new(Registry) }
 
-// Register adds all of them, or none if one is refused: by a *ConfigError if there is one of its name and type already,
-// be it this very one, pipelines of all result types being of one type. A breaker and a bulkhead, or a pipeline, may have
-// the same name.
+// Register adds all of them, or none if one is refused: by a *ConfigError if there is another of its name and type already,
+// pipelines of all result types being of one type. What is in it already stays, as if it had not been given. A breaker and a
+// bulkhead, or a pipeline, may have the same name.
 func (r *Registry) Register(all ...Named) error {
 	c := checks{typ: "Registry"}
 	var added []Registered
@@ -57,7 +58,11 @@ func (r *Registry) Register(all ...Named) error {
 	r.entries = slices.DeleteFunc(r.entries, Registered.closed)
 	known := slices.Clone(r.entries)
 	for _, e := range added {
-		if slices.ContainsFunc(known, func(o Registered) bool { return o.Name == e.Name && o.Type == e.Type }) {
+		i := slices.IndexFunc(known, func(o Registered) bool { return o.Name == e.Name && o.Type == e.Type })
+		if i >= 0 && sameNamed(known[i].Value, e.Value) {
+			continue
+		}
+		if i >= 0 {
 			c.refuse("Name", e.Name, fmt.Sprintf("that of one %s only; registered are %s", e.Type, listed(known)))
 			continue
 		}
@@ -71,12 +76,17 @@ func (r *Registry) Register(all ...Named) error {
 
 // Remove takes something out; what is not in it is ignored.
 func (r *Registry) Remove(v Named) {
-	if isNil(v) || !reflect.ValueOf(v).Comparable() {
+	if isNil(v) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.entries = slices.DeleteFunc(r.entries, func(e Registered) bool { return reflect.ValueOf(e.Value).Comparable() && e.Value == v })
+	r.entries = slices.DeleteFunc(r.entries, func(e Registered) bool { return sameNamed(e.Value, v) })
+}
+
+// sameNamed compares by identity; what cannot be compared is never the same.
+func sameNamed(a, b Named) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // All lists what is registered, by name and then by type.
@@ -92,8 +102,11 @@ func (r *Registry) All() []Registered {
 //
 //	db, err := resilience.Lookup[*resilience.Breaker](registry, "payments-db")
 //
-// The error is a *LookupError. V may be an interface, as long as one of that name is such.
+// The error is a *LookupError, but for a nil registry. V may be an interface, as long as one of that name is such.
 func Lookup[V any](r *Registry, name string) (v V, err error) {
+	if r == nil {
+		return v, errNilRegistry
+	}
 	all := r.All()
 	found := 0
 	for _, e := range all {
@@ -109,6 +122,8 @@ func Lookup[V any](r *Registry, name string) (v V, err error) {
 	}
 	return v, nil
 }
+
+var errNilRegistry = errors.New("resilience: Lookup: the registry is nil")
 
 // LookupError tells that a [Registry] does not have what was looked for, and what it has.
 type LookupError struct {

@@ -99,12 +99,10 @@ func TestALookupThatFindsNothingListsWhatIsRegistered(t *testing.T) {
 // PIPE-19
 func TestTheRegistryRefusesASecondOfOneNameAndType(t *testing.T) {
 	bus := events.NewBus()
-	r, p, db := stocked(t)
+	r, _, _ := stocked(t)
 	before := names(r.All())
 	for what, v := range map[string]resilience.Named{
-		"the same pipeline":                 p,
 		"a pipeline of another result type": resilience.MustPipeline(resilience.PipelineConfig[string]{Name: "users.get", Bus: bus}),
-		"the same breaker":                  db,
 		"another breaker":                   resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Bus: bus}),
 		"another bulkhead":                  resilience.MustBulkhead(resilience.BulkheadConfig{Name: "db", Bus: bus}),
 		"another limiter":                   resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "quota", Rate: 1, Bus: bus}),
@@ -124,12 +122,28 @@ func TestTheRegistryRefusesASecondOfOneNameAndType(t *testing.T) {
 			t.Errorf("%s: then it has %q", what, got)
 		}
 	}
-	err := r.Register(db, p)
+	err := r.Register(resilience.MustBreaker(resilience.BreakerConfig{Name: "db", Bus: bus}), pipeline(bus, "users.get"))
 	if text := fmt.Sprint(err); strings.Count(text, "\n") != 1 || !strings.Contains(text, `Registry.Name = "db": must be that of one circuit_breaker only; registered are db (*resilience.Breaker), db`) {
 		t.Errorf("got %v", err)
 	}
-	if err := resilience.NewRegistry().Register(db, db); err == nil {
-		t.Error("the same twice at once was not refused")
+}
+
+// PIPE-19: what is wired twice is one, not a second of its name.
+func TestTheRegistryTakesTheSameTwice(t *testing.T) {
+	r, p, db := stocked(t)
+	before := names(r.All())
+	u := uncomparable{names: []string{"u"}, last: []int{1}}
+	if err := r.Register(db, p, db); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if got := names(r.All()); !slices.Equal(got, before) {
+		t.Errorf("then it has %q", got)
+	}
+	if err := errors.Join(resilience.NewRegistry().Register(db, db), r.Register(u)); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := r.Register(u); err == nil {
+		t.Error("what cannot be compared was taken for the same")
 	}
 }
 

@@ -44,7 +44,7 @@ type Retry struct {
 	OnRetry func(ctx context.Context, failed FailedAttempt) bool
 	// RetryRejections also retries when a circuit breaker further in refuses, after what is left of its cooldown. A
 	// turn that is refused counts toward MaxAttempts. Refusals by limiters are never retried. Without a breaker inside the
-	// retry it does nothing.
+	// retry, or one that the operation itself goes through, it does nothing.
 	RetryRejections bool
 	// StopOnLongHint ends the retry when the peer asks for a longer wait than MaxDelay, instead of retrying earlier
 	// than it asked.
@@ -82,6 +82,9 @@ func (r Retry) LayerInfo() LayerInfo {
 		{"retry_rejections", fmt.Sprint(r.RetryRejections)},
 		{"deadline_aware", fmt.Sprint(!r.IgnoreDeadline)},
 	}
+	if r.StopOnLongHint {
+		settings = append(settings, Setting{"stop_on_long_hint", "true"})
+	}
 	if r.Budget != nil {
 		settings = append(settings, Setting{"budget", r.Budget.Name()})
 	}
@@ -110,7 +113,7 @@ func (r Retry) check() error {
 	c := checks{typ: "Retry"}
 	c.name("Name", r.Name, false)
 	if r.MaxAttempts < Unlimited || r.MaxAttempts > math.MaxInt32 {
-		c.refuse("MaxAttempts", r.MaxAttempts, "at least 1, Unlimited, or 0 for the default, 3")
+		c.refuse("MaxAttempts", r.MaxAttempts, "at least 1 and at most 2147483647, Unlimited, or 0 for the default, 3")
 	}
 	backoff := backoffLiteral(r.Backoff)
 	checkBackoff(&c, backoff)

@@ -18,9 +18,9 @@ type RetryBudgetConfig struct {
 	// allowed while more than half are there, so that about half of Tokens may start one after another
 	// ([RetryBudget.Available]), and below 3 the first failure denies them. Zero means 100.
 	Tokens int
-	// Ratio is what a success gives back: in the long run that many extra attempts a success. 0.1 is one for ten
-	// successes; 1 or more is hardly a limit. It is finite and at least
-	// 0.001, and is rounded to thousandths. Zero means 0.1.
+	// Ratio is what a success gives back: in the long run that many extra attempts a success. The budget is used up where more
+	// than Ratio/(1+Ratio) of the attempts fail: one in eleven at 0.1, half at 1, two thirds at 2, so that much more is hardly
+	// a limit. It is finite and at least 0.001, and is rounded to thousandths. Zero means 0.1.
 	Ratio float64
 	// Allowance is how many extra attempts may start in each Window. Nothing is carried over.
 	Allowance int

@@ -106,7 +106,7 @@ func TestAValueThatWaitsForTheBudgetIsHeld(t *testing.T) {
 			b := allowance(1)
 			var release func(error)
 			p := resilience.MustPipeline(resilience.PipelineConfig[*reply]{Name: "p", Bus: events.Off(), Classify: judge,
-				Hold:   func(r *reply, done func(error)) *reply { release = done; return r },
+				Hold:   func(r *reply, done resilience.Held) *reply { release = done.Release; return r },
 				Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 2, Backoff: resilience.Constant(20 * time.Second), Budget: b}, room},
 			})
 			if denied {

@@ -33,6 +33,34 @@ func runsOf(t *testing.T, n int, retry resilience.Retry) (runs []int) {
 	return runs
 }
 
+// RET-17: what a ratio means, also one above 1: it is used up where more than Ratio/(1+Ratio) of the attempts fail.
+func TestARatioIsTheExtraAttemptsThatASuccessPaysFor(t *testing.T) {
+	for _, c := range []struct {
+		ratio     float64
+		successes int // for so many failures as follow, it lasts for ever; for one more, it does not
+		failures  int
+	}{{0.1, 10, 1}, {0.5, 2, 1}, {1, 1, 1}, {2, 1, 2}, {10, 1, 10}} {
+		for more, drained := range map[int]bool{0: false, 1: true} {
+			b := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "payments", Ratio: c.ratio, Bus: events.Off()})
+			once := resilience.Retry{MaxAttempts: 1, Budget: b}
+			for range 200 {
+				for range c.failures + more {
+					_ = resilience.Run(t.Context(), fail, once)
+				}
+				for range c.successes {
+					_ = resilience.Run(t.Context(), succeed, once)
+				}
+			}
+			for range c.failures {
+				_ = resilience.Run(t.Context(), fail, once)
+			}
+			if got := b.Available() == 0; got != drained {
+				t.Errorf("ratio %v, %d failures to %d successes: %v", c.ratio, c.failures+more, c.successes, b)
+			}
+		}
+	}
+}
+
 // RET-17: with the defaults, 100 tokens, the 50th failure in a row takes the budget to its half, where it denies.
 func TestFeedbackBudgetDeniesFromItsHalfOn(t *testing.T) {
 	b := resilience.MustRetryBudget(resilience.RetryBudgetConfig{Name: "payments", Bus: events.Off()})

@@ -119,7 +119,7 @@ func untilDeadline(ctx context.Context) time.Duration {
 	left := time.Duration(math.MaxInt64)
 	for {
 		limited, ok := ctx.(*limitedContext)
-		if !ok || limited.real.Load() != nil {
+		if !ok {
 			break
 		}
 		left = min(left, limited.layer.limit-time.Duration(now()-limited.began))

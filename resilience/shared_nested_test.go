@@ -40,10 +40,10 @@ func TestWhatIsSharedByNestedPipelinesSurvivesEverything(t *testing.T) {
 						return nil
 					}}
 				if hold {
-					cfg.Hold = func(p *patient, release func(error)) *patient {
+					cfg.Hold = func(p *patient, held resilience.Held) *patient {
 						before := p.release
 						p.release = func(err error) {
-							release(err)
+							held.Release(err)
 							if before != nil {
 								before(err)
 							}

@@ -10,8 +10,14 @@ import (
 type traits struct {
 	limit     time.Duration  // of what is inside it; 0: none
 	retry     *Retry         // with defaults
+	hedge     *Hedge         // with defaults
 	repeats   bool           // it may start what is inside it more than once
+	abandons  bool           // its limit ends the call whatever is inside it does
 	room      bool           // what runs inside it takes a place of few
+	limits    bool           // it refuses when there is too much
+	measures  bool           // it takes how long the calls need for a sign of load
+	answers   bool           // for every failure, without one of its own
+	foreign   bool           // the user's: what it does with failures is not known
 	breaker   *breakerTraits // it is a circuit breaker
 	bus       *events.Bus    // of its state
 	durations []duration     // as they were set
@@ -20,6 +26,7 @@ type traits struct {
 type breakerTraits struct {
 	cooldown time.Duration
 	slow     bool // it counts slow calls, and so those that hang
+	failures bool // it counts failures
 }
 
 // duration is an option, named for people.
@@ -39,11 +46,11 @@ func traitsOf(l Layer) traits {
 		return d.traits()
 	}
 	_, gate := l.(Gate)
-	return traits{repeats: !gate}
+	return traits{repeats: !gate, foreign: true}
 }
 
 func (t Timeout) traits() traits {
-	own := traits{durations: []duration{{"Timeout.After", t.After}}}
+	own := traits{abandons: t.Abandon, durations: []duration{{"Timeout.After", t.After}}}
 	if t.After >= 0 {
 		own.limit = or(t.After, defaultTimeout)
 	}
@@ -68,7 +75,11 @@ func (r Retry) traits() traits {
 }
 
 func (h Hedge) traits() traits {
-	own := traits{repeats: h.MaxAttempts != 1, durations: []duration{{"Hedge.Delay", h.Delay}}}
+	effective := h.withDefaults()
+	own := traits{durations: []duration{{"Hedge.Delay", h.Delay}}}
+	if effective.MaxAttempts != 1 {
+		own.hedge, own.repeats = &effective, true
+	}
 	if h.Learn != nil { // a floor may well be below a millisecond
 		own.durations = append(own.durations, duration{"LearnedDelayConfig.Max", h.Learn.cfg.Max}, duration{"LearnedDelayConfig.Window", h.Learn.cfg.Window})
 	}
@@ -78,7 +89,7 @@ func (h Hedge) traits() traits {
 func (b *Breaker) traits() traits {
 	r := b.machine.rules
 	return traits{
-		breaker: &breakerTraits{cooldown: r.cooldown, slow: r.slow != nil},
+		breaker: &breakerTraits{cooldown: r.cooldown, slow: r.slow != nil, failures: r.consecutive > 0 || r.ratio > 0},
 		bus:     b.bus,
 		durations: []duration{{"BreakerConfig.Window", r.window}, {"BreakerConfig.SlowCall", r.slowLimit()},
 			{"BreakerConfig.Cooldown", r.cooldown}, {"BreakerConfig.MaxProbeTime", r.maxProbeTime}},
@@ -86,7 +97,7 @@ func (b *Breaker) traits() traits {
 }
 
 func (b *Bulkhead) traits() traits {
-	return traits{room: true, bus: b.cfg.Bus, durations: []duration{{"BulkheadConfig.MaxWait", b.cfg.MaxWait}}}
+	return traits{room: true, limits: true, bus: b.cfg.Bus, durations: []duration{{"BulkheadConfig.MaxWait", b.cfg.MaxWait}}}
 }
 
 // traits are those of the empty key's gate, told of as the Keyed's.
@@ -102,11 +113,13 @@ func (c *Chaos) traits() traits {
 }
 
 func (l *RateLimiter) traits() traits {
-	return traits{bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
+	return traits{limits: true, bus: l.cfg.Bus, durations: []duration{{"RateLimiterConfig.Per", l.cfg.Per}, {"RateLimiterConfig.MaxWait", l.cfg.MaxWait}}}
 }
 
-func (l *AdaptiveLimiter) traits() traits { return traits{bus: l.cfg.Bus} }
+func (l *AdaptiveLimiter) traits() traits {
+	return traits{limits: true, measures: true, bus: l.cfg.Bus}
+}
 
 func (*Singleflight) traits() traits { return traits{} }
 
-func (Fallback[T]) traits() traits { return traits{} }
+func (f Fallback[T]) traits() traits { return traits{answers: f.always && f.If == nil} }

@@ -30,6 +30,24 @@ func emptyRoom(bus *events.Bus) *resilience.Bulkhead {
 	return resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", Bus: bus})
 }
 
+func adaptive(bus *events.Bus) *resilience.AdaptiveLimiter {
+	return resilience.MustAdaptiveLimiter(resilience.AdaptiveLimiterConfig{Name: "load", Bus: bus})
+}
+
+// onlySlow is a breaker that failures never open.
+func onlySlow(bus *events.Bus) *resilience.Breaker {
+	return resilience.MustBreaker(resilience.BreakerConfig{Name: "db", SlowCall: time.Second, Bus: bus})
+}
+
+// hidingAll is for a pointer to a fallback.
+var hidingAll = resilience.FallbackValue(1)
+
+// selective answers for some failures only.
+func selective(f resilience.Fallback[int]) resilience.Fallback[int] {
+	f.If = resilience.IsTransient
+	return f
+}
+
 // these makes a row's function of layers that need no bus.
 func these(all ...resilience.Layer) func(*events.Bus) layers {
 	return func(*events.Bus) layers { return all }
@@ -107,6 +125,71 @@ var warnedRows = []warned{
 		normal: func(bus *events.Bus) layers { // there it is right: each attempt spends quota
 			return layers{resilience.Retry{}, resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "quota", Rate: 1, Bus: bus})}
 		}},
+	{code: events.WarningFailuresHidden, at: []int{0, 1}, says: "layer 0 (retry) never sees a failure",
+		odd:    these(resilience.Retry{}, resilience.FallbackValue(1), timeout(0)),
+		normal: these(resilience.FallbackValue(1), resilience.Retry{}, timeout(0))},
+	{code: events.WarningFailuresHidden, at: []int{1, 3}, // whatever stands between, if it makes no failures
+		odd: func(bus *events.Bus) layers {
+			return layers{timeout(0), cooling(bus, 0), emptyRoom(bus), resilience.FallbackValue(1)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{timeout(0), onlySlow(bus), emptyRoom(bus), resilience.FallbackValue(1)}
+		}},
+	{code: events.WarningFailuresHidden, at: []int{0, 1}, // the retry repeats what it declines
+		odd:    these(resilience.Retry{}, resilience.FallbackValue(1)),
+		normal: these(resilience.Retry{}, selective(resilience.FallbackValue(1)))},
+	{code: events.WarningFailuresHidden, at: []int{0, 1}, // the retry repeats where both fail
+		odd:    these(resilience.Retry{}, &hidingAll),
+		normal: these(resilience.Retry{}, resilience.FallbackTo(func(_ context.Context, v int, _ error) (int, error) { return v, nil }))},
+	{code: events.WarningFailuresHidden, at: []int{0, 2},
+		odd:    these(resilience.Retry{}, timeout(time.Second), resilience.FallbackValue(1)),
+		normal: these(resilience.Retry{}, resilience.Timeout{Abandon: true}, resilience.FallbackValue(1))},
+	{code: events.WarningFailuresHidden, at: []int{0, 1},
+		odd:    these(resilience.Retry{}, resilience.FallbackValue(1)),
+		normal: these(resilience.Retry{}, resilience.Around("strict", pass), resilience.FallbackValue(1))},
+	{code: events.WarningAdaptiveOutsideRetry, at: []int{0, 2}, says: "takes what layer 2 (retry) waits",
+		odd:    func(bus *events.Bus) layers { return layers{adaptive(bus), timeout(0), resilience.Retry{}} },
+		normal: func(bus *events.Bus) layers { return layers{timeout(0), resilience.Retry{}, adaptive(bus)} }},
+	{code: events.WarningAdaptiveOutsideRetry, at: []int{0, 1}, // one for each key is one
+		odd: func(bus *events.Bus) layers {
+			return layers{resilience.MustKeyed(resilience.KeyedConfig{Name: "hosts", Bus: bus, New: func(string) (resilience.Gate, error) {
+				return adaptive(events.Off()), nil
+			}}), resilience.Retry{}}
+		},
+		normal: func(bus *events.Bus) layers { return layers{adaptive(bus), resilience.Retry{MaxAttempts: 1}} }},
+	{code: events.WarningRejectionsNotRetried, at: []int{0, 1}, says: "rejects outside of layer 1 (retry)",
+		odd: func(bus *events.Bus) layers {
+			return layers{cooling(bus, 0), resilience.Retry{RetryRejections: true}, timeout(0)}
+		},
+		normal: func(bus *events.Bus) layers { return layers{cooling(bus, 0), resilience.Retry{}, timeout(0)} }},
+	{code: events.WarningRejectionsNotRetried, at: []int{0, 1},
+		odd: func(bus *events.Bus) layers {
+			return layers{cooling(bus, 0), resilience.Retry{RetryRejections: true}, timeout(0)}
+		},
+		normal: func(bus *events.Bus) layers { // inside, too
+			inner := resilience.MustBreaker(resilience.BreakerConfig{Name: "inner", Bus: bus})
+			return layers{cooling(bus, 0), resilience.Retry{RetryRejections: true}, inner, timeout(0)}
+		}},
+	{code: events.WarningRejectionsNotRetried, at: []int{0, 2}, says: "only layer 2 (room) inside it",
+		odd: func(bus *events.Bus) layers {
+			return layers{resilience.Retry{RetryRejections: true}, timeout(0), emptyRoom(bus)}
+		},
+		normal: func(bus *events.Bus) layers {
+			return layers{emptyRoom(bus), resilience.Retry{RetryRejections: true}, timeout(0)}
+		}},
+	{code: events.WarningRejectionsNotRetried, at: []int{0, 1},
+		odd: func(bus *events.Bus) layers { return layers{resilience.Retry{RetryRejections: true}, adaptive(bus)} },
+		normal: func(bus *events.Bus) layers { // a gate of the user's may be a breaker
+			return layers{resilience.Retry{RetryRejections: true}, adaptive(bus), &counting{name: "mine"}}
+		}},
+	{code: events.WarningSameName, at: []int{0, 2}, says: `layer 0 (db_0), layer 2 (db_2) were all given the name "db"`,
+		odd: func(bus *events.Bus) layers {
+			return layers{resilience.MustBulkhead(resilience.BulkheadConfig{Name: "db", Bus: bus}), timeout(0), cooling(bus, 0)}
+		},
+		normal: func(bus *events.Bus) layers { return layers{emptyRoom(bus), timeout(0), cooling(bus, 0)} }},
+	{code: events.WarningSameName, at: []int{0, 1, 2}, says: `"50%"`,
+		odd:    these(resilience.Timeout{Name: "50%"}, resilience.Retry{Name: "50%"}, resilience.Timeout{Name: "50%"}),
+		normal: these(timeout(2*time.Second), resilience.Retry{}, timeout(time.Second))}, // nobody named these
 	{code: events.WarningHangUnnoticed, at: []int{1},
 		odd:    func(bus *events.Bus) layers { return layers{resilience.Retry{}, cooling(bus, 0), timeout(-1)} },
 		normal: func(bus *events.Bus) layers { return layers{resilience.Retry{}, cooling(bus, 0), timeout(0)} }},

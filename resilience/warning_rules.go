@@ -3,6 +3,9 @@ package resilience
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/telltale-go/telltale/events"
@@ -13,6 +16,7 @@ type stack struct {
 	bus    *events.Bus
 	layers []traits
 	names  []string
+	given  []string // the names before those that stand twice got their positions; empty: none
 }
 
 // warnings asks every rule.
@@ -26,11 +30,17 @@ func (s stack) warnings() (all []Warning) {
 			all = append(all, s.nestedRetry(i)...)
 			all = append(all, s.totalTooShort(i)...)
 			all = append(all, s.cooldownTooLong(i)...)
+			all = append(all, s.rejectionsNotRetried(i)...)
 		case l.breaker != nil:
 			all = append(all, s.hangUnnoticed(i)...)
 		case l.room:
 			all = append(all, s.bulkheadInRetry(i)...)
+		case l.measures:
+			all = append(all, s.adaptiveOutsideRetry(i)...)
+		case l.answers:
+			all = append(all, s.failuresHidden(i)...)
 		}
+		all = append(all, s.sameName(i)...)
 		if l.bus != nil && l.bus != s.bus {
 			all = append(all, s.warning(events.WarningOtherBus, "%s tells another bus than its pipeline: who listens to the pipeline's does not "+
 				"hear of its state", []int{i}))
@@ -70,6 +80,16 @@ func (s stack) shortest(from, to int) (at int) {
 // outside finds the innermost layer outside of position that is so; -1 if there is none.
 func (s stack) outside(position int, is func(traits) bool) int {
 	for i := position - 1; i >= 0; i-- {
+		if is(s.layers[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// inside finds the outermost layer inside of position that is so; -1 if there is none.
+func (s stack) inside(position int, is func(traits) bool) int {
+	for i := position + 1; i < len(s.layers); i++ {
 		if is(s.layers[i]) {
 			return i
 		}
@@ -162,6 +182,66 @@ func (s stack) bulkheadInRetry(room int) []Warning {
 	return []Warning{s.warning(events.WarningBulkheadInRetry, "%s has %s inside it: a call gives its place away between its attempts and may not find "+
 		"another; put the bulkhead outside", []int{outer, room})}
 }
+
+// rejectionsNotRetried warns where the only layers of the pipeline that reject are such as the retry does not retry. Where
+// none does, the operation has a breaker of its own, or so it seems.
+func (s stack) rejectionsNotRetried(retry int) []Warning {
+	breaks := func(t traits) bool { return t.breaker != nil }
+	if !s.layers[retry].retry.RetryRejections || s.inside(retry, func(t traits) bool { return breaks(t) || t.foreign }) >= 0 {
+		return nil
+	}
+	if outer := s.outside(retry, breaks); outer >= 0 {
+		return []Warning{s.warning(events.WarningRejectionsNotRetried, "%s rejects outside of %s, which has RetryRejections and never sees it",
+			[]int{outer, retry})}
+	}
+	if limiter := s.inside(retry, func(t traits) bool { return t.limits }); limiter >= 0 {
+		return []Warning{s.warning(events.WarningRejectionsNotRetried, "%s has RetryRejections, which retries those of a breaker alone, and only %s inside it",
+			[]int{retry, limiter})}
+	}
+	return nil
+}
+
+func (s stack) adaptiveOutsideRetry(limiter int) []Warning {
+	inner := s.inside(limiter, retries)
+	if inner < 0 {
+		return nil
+	}
+	return []Warning{s.warning(events.WarningAdaptiveOutsideRetry, "%s takes what %s waits between its attempts for latency, and lowers its limit; "+
+		"put it inside", []int{limiter, inner})}
+}
+
+// failuresHidden warns of every layer outside of a fallback that is there for failures and sees none, unless what stands
+// between may make some of its own.
+func (s stack) failuresHidden(fallback int) (all []Warning) {
+	for i := fallback - 1; i >= 0 && !s.layers[i].foreign && !s.layers[i].abandons; i-- {
+		if l := s.layers[i]; l.retry != nil || l.breaker != nil && l.breaker.failures {
+			all = append(all, s.warning(events.WarningFailuresHidden, "%s never sees a failure: %s inside it answers for all of them", []int{i, fallback}))
+		}
+	}
+	return all
+}
+
+// sameName warns of the layers that were given the name of this one, at the first of them.
+func (s stack) sameName(first int) []Warning {
+	name := s.given[first]
+	if name == "" || slices.Index(s.given, name) < first {
+		return nil
+	}
+	var at []int
+	for i, given := range s.given {
+		if given == name {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 1 {
+		return nil
+	}
+	return []Warning{s.warning(events.WarningSameName, strings.Repeat("%s, ", len(at)-1)+"%s were all given the name "+quoted(name)+
+		": telemetry shows them with their positions, which change with the layers around them; give each its own", at)}
+}
+
+// quoted writes a name into a format.
+func quoted(name string) string { return strings.ReplaceAll(strconv.Quote(name), "%", "%%") }
 
 // times multiplies without overflow.
 func times(d time.Duration, n int) time.Duration {

@@ -28,7 +28,8 @@ func (w warned) find(p *resilience.Pipeline[int]) (found resilience.Warning, ok 
 func TestEachWarningIsGivenToWhatDeservesItAndNotToItsNeighbour(t *testing.T) {
 	rows := append(slices.Clone(warnedRows), shortRows()...)
 	// Seen in calls, they have tests of their own.
-	tested := map[string]bool{events.WarningNestedRetry: true, events.WarningEmptyKey: true, events.WarningKeyedFull: true}
+	tested := map[string]bool{events.WarningNestedRetry: true, events.WarningEmptyKey: true, events.WarningKeyedFull: true,
+		events.WarningClientTimeout: true}
 	for i, row := range rows {
 		tested[row.code] = true
 		t.Run(fmt.Sprintf("%s %d", row.code, i), func(t *testing.T) {

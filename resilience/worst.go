@@ -31,6 +31,11 @@ func (s stack) fit(position int, budget time.Duration, most int) (runs int, take
 	switch {
 	case l.limit > 0:
 		return s.fit(position+1, min(budget, l.limit), most)
+	case l.hedge != nil && budget != forever:
+		return s.fitHedge(l.hedge, position, budget, most)
+	case l.hedge != nil:
+		runs, _ = s.fit(position+1, budget, most)
+		return product(runs, l.hedge.MaxAttempts), budget
 	case l.retry == nil:
 		return s.fit(position+1, budget, most)
 	case budget == forever:
@@ -48,6 +53,27 @@ func (s stack) fit(position int, budget time.Duration, most int) (runs int, take
 			return runs, taken
 		}
 		taken += delay
+	}
+}
+
+// fitHedge is fit for a hedge, whose runs begin when they are due, or when all before them have failed.
+func (s stack) fitHedge(h *Hedge, position int, budget time.Duration, most int) (runs int, taken time.Duration) {
+	delay := h.Delay
+	if h.Learn != nil {
+		delay = h.Learn.cfg.Min // what it may learn
+	}
+	var due time.Duration
+	for turn := 1; ; turn++ {
+		more, took := s.fit(position+1, budget-due, most-runs)
+		runs, taken = runs+more, max(taken, due+took)
+		if delay < taken-due {
+			due += delay
+		} else {
+			due = taken
+		}
+		if turn == h.MaxAttempts || runs >= most || due >= budget {
+			return runs, taken
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,14 @@ func TestDescribeTellsHowManyAttemptsFitAtWorst(t *testing.T) {
 		"more than is counted":                  {layers{timeout(math.MaxInt64 - 1), constant(-1, 0), timeout(1)}, 1000},
 		"far more than is counted":              {layers{timeout(math.MaxInt64 - 1), constant(-1, 0), constant(-1, 0), constant(-1, 0), timeout(1)}, 1000},
 		"huge and huge":                         {layers{constant(math.MaxInt32, 0), constant(math.MaxInt32, 0), constant(math.MaxInt32, 0)}, resilience.Unlimited},
+		"a hedge, no limit":                     {layers{resilience.Hedge{MaxAttempts: 3}}, 3},
+		"a hedge that is off":                   {layers{timeout(9 * s), resilience.Hedge{MaxAttempts: 1, Delay: s}}, 1},
+		"a hedge in a total":                    {layers{timeout(3 * s), resilience.Hedge{MaxAttempts: 9, Delay: s}}, 3},
+		"a hedge in a retry":                    {layers{timeout(60 * s), constant(3, s), resilience.Hedge{Delay: s}, timeout(5 * s)}, 6},
+		"a hedge around a retry":                {layers{timeout(60 * s), resilience.Hedge{Delay: s}, constant(3, s), timeout(s)}, 6},
+		"a hedge whose runs fail sooner":        {layers{timeout(3500 * time.Millisecond), resilience.Hedge{MaxAttempts: 9, Delay: 5 * s}, timeout(s)}, 4},
+		"a hedge that may learn to be quick":    {layers{timeout(2 * s), resilience.Hedge{MaxAttempts: 9, Learn: resilience.MustLearnedDelay(resilience.LearnedDelayConfig{Min: s / 2})}}, 4},
+		"the longest durations, and a hedge":    {layers{timeout(math.MaxInt64 - 1), resilience.Hedge{MaxAttempts: 100, Delay: math.MaxInt64}, timeout(math.MaxInt64)}, 1},
 		"the longest durations":                 {layers{timeout(math.MaxInt64), resilience.Retry{MaxDelay: math.MaxInt64, Backoff: resilience.Constant(math.MaxInt64)}, timeout(math.MaxInt64 - 1)}, 3},
 	} {
 		if got := ints(events.Off(), test.layers...).Describe().AttemptsAtWorst; got != test.want {
@@ -77,6 +86,29 @@ func TestAsManyAttemptsBeginAsDescribeTells(t *testing.T) {
 			})
 			if want := p.Describe().AttemptsAtWorst; runs != want {
 				t.Errorf("%v, %v, %+v: %d attempts began, described are %d", total, attempt, p.Describe().Layers[1], runs, want)
+			}
+		})
+	}
+}
+
+// PIPE-10: the same with a hedge inside the retry.
+func TestAsManyHedgedAttemptsBeginAsDescribeTells(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	duration := func() time.Duration { return time.Duration(1+rnd.IntN(2000)) * time.Millisecond }
+	for range 200 {
+		total, attempt := timeout(duration()*5), timeout(duration())
+		retry := resilience.Retry{MaxAttempts: 1 + rnd.IntN(3), Backoff: resilience.Constant(duration()), Jitter: resilience.JitterNone}
+		hedge := resilience.Hedge{MaxAttempts: 1 + rnd.IntN(4), Delay: duration()}
+		var runs atomic.Int64
+		synctest.Test(t, func(t *testing.T) {
+			p := ints(events.Off(), total, retry, hedge, attempt)
+			_ = p.Run(t.Context(), func(ctx context.Context) error {
+				runs.Add(1)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			if want := p.Describe().AttemptsAtWorst; int(runs.Load()) != want {
+				t.Errorf("%v, %v, %v, %v: %d attempts began, described are %d", total, retry, hedge, attempt, runs.Load(), want)
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func generate() (map[string][]byte, error) {
 		}
 	}
 	for name, v := range map[string]any{
-		"prometheus/rules.yaml": recording.spelled(), "prometheus/alerts.yaml": alerts.spelled(),
+		"prometheus/rules.yaml": recording.spelled(), "prometheus/alerts.yaml": alerts.spelled(), "prometheus/tests/alerts.yaml": alertTests(),
 		"kubernetes/rules.yaml": prometheusRule(), "kubernetes/servicemonitor.yaml": serviceMonitor(),
 	} {
 		b, err := asYAML(v)

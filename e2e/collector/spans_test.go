@@ -151,14 +151,16 @@ tripping ERROR [attempts=2 error=breaker_open layer=db outcome=rejected reason=o
   * resilience.circuit_breaker.state_changed [layer=db reason=consecutive]
   * resilience.retry.scheduled [error=come_back_later layer=retry number=2]
   * resilience.call.rejected [layer=db reason=open]
+  * resilience.retry.stopped [error=breaker_open layer=retry reason=exhausted]
   tripping attempt ERROR [error=come_back_later kind=initial number=1 outcome=failure]
     SELECT
   tripping attempt ERROR [error=come_back_later kind=retry number=2 outcome=failure]
     SELECT
 tripping ERROR [attempts=0 error=breaker_open layer=db outcome=rejected reason=open]
   * resilience.call.rejected [layer=db reason=open]
+  * resilience.retry.stopped [error=breaker_open layer=retry reason=not_retryable]
 hanging ERROR [attempts=1 error=timeout layer=timeout outcome=timeout]
-  * resilience.timeout.fired [layer=timeout]
+  * resilience.timeout.fired [layer=timeout limit=0.001]
   hanging attempt ERROR [error=timeout kind=initial number=1 outcome=timeout]
     SELECT
 hedged [attempts=2 outcome=success]
@@ -166,10 +168,10 @@ hedged [attempts=2 outcome=success]
     SELECT
   hedged attempt [kind=hedge number=2 outcome=success]
     SELECT
-joined [attempts=1 outcome=success]
+joined [attempts=1 outcome=success role=leader]
   joined attempt [kind=initial number=1 outcome=success]
     SELECT
-joined [attempts=0 outcome=success] -> joined
+joined [attempts=0 outcome=success role=follower] -> joined
 substituted [attempts=1 layer=fallback outcome=fallback]
   * resilience.fallback.used [error=come_back_later layer=fallback outcome=fallback]
   substituted attempt ERROR [error=come_back_later kind=initial number=1 outcome=failure]

@@ -61,6 +61,8 @@ var brief = map[string]string{
 	"resilience.reason":             "reason",
 	"resilience.layer.name":         "layer",
 	"error.type":                    "error",
+	"resilience.singleflight.role":  "role",
+	"resilience.timeout.limit_s":    "limit",
 }
 
 func attributes(m pcommon.Map) string {

@@ -15,8 +15,10 @@ import (
 type desk struct {
 	*outage.Story
 	t     *testing.T
+	how   string // what was scraped, and how often
 	every time.Duration
 	store *promql.Store
+	kinds []string // of buckets that were scraped
 }
 
 // ask answers a query at a moment of the story: the value by the value of a label, "" if there is no label.
@@ -37,12 +39,12 @@ func (d *desk) ask(at time.Duration, label, query string) map[string]float64 {
 func (d *desk) want(question string, got, want map[string]float64, within float64) {
 	d.t.Helper()
 	if len(got) != len(want) {
-		d.t.Errorf("scraped every %v: %s: got %v, want %v", d.every, question, got, want)
+		d.t.Errorf("%s: %s: got %v, want %v", d.how, question, got, want)
 		return
 	}
 	for label, w := range want {
 		if g, ok := got[label]; !ok || math.Abs(g-w) > within*math.Abs(w)+1e-9 {
-			d.t.Errorf("scraped every %v: %s: got %v, want %v within %v %%", d.every, question, got, want, 100*within)
+			d.t.Errorf("%s: %s: got %v, want %v within %v %%", d.how, question, got, want, 100*within)
 			return
 		}
 	}
@@ -55,16 +57,26 @@ const (
 	reason   = "resilience_reason"
 )
 
-// PITFALL-9 PITFALL-12 PROM-01
+// The answers are the same whichever adapter was scraped. PITFALL-9 PITFALL-12 PROM-01 PROM-04
 func TestPersonOnCallGetsTrueAnswers(t *testing.T) {
-	for _, every := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
-		d := &desk{Story: outage.Play(t, every, outage.Promres), t: t, every: every, store: promql.NewStore(t)}
-		if err := d.store.Append(map[string]string{"job": "orders", "instance": "orders-0:9090"}, d.Scrapes...); err != nil {
-			t.Fatal(err)
+	for _, adapter := range []struct {
+		name   string
+		attach outage.Attach
+		kinds  []string
+	}{
+		{"promres", outage.Promres, []string{"native", "classic"}},
+		{"otelres", outage.Otelres, []string{"classic"}}, // OpenTelemetry's exporter makes classic ones of the bounds it is given
+	} {
+		for _, every := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
+			d := &desk{Story: outage.Play(t, every, adapter.attach), t: t, how: fmt.Sprintf("%s scraped every %v", adapter.name, every),
+				every: every, store: promql.NewStore(t), kinds: adapter.kinds}
+			if err := d.store.Append(map[string]string{"job": "orders", "instance": "orders-0:9090"}, d.Scrapes...); err != nil {
+				t.Fatal(err)
+			}
+			d.whileHealthy()
+			d.whileDown()
+			d.afterwards()
 		}
-		d.whileHealthy()
-		d.whileDown()
-		d.afterwards()
 	}
 }
 
@@ -128,12 +140,13 @@ func (d *desk) afterwards() {
 	d.want("is the budget full again", d.ask(at, layer, `resilience_retry_budget_available / resilience_retry_budget_limit{resilience_layer_name="orders-retries"}`),
 		map[string]float64{"orders-retries": 1}, 0)
 	d.want("do hedges help", d.ask(at, pipeline, `sum by (resilience_pipeline_name) (resilience_hedge_wins_total)`), map[string]float64{"profiles": d.hedgeWins()}, 0)
-	for kind, query := range map[string]string{
+	quantiles := map[string]string{
 		"native":  `histogram_quantile(0.5, sum by (resilience_pipeline_name) (rate(resilience_execution_duration_seconds[2m])))`,
 		"classic": `histogram_quantile(0.5, sum by (resilience_pipeline_name, le) (rate(resilience_execution_duration_seconds_bucket[2m])))`,
-	} {
+	}
+	for _, kind := range d.kinds {
 		within := map[string]float64{"native": 0.06, "classic": 0.3}[kind] // 20 ms between the bounds 5 and 25 ms
-		d.want("how long do calls take, by "+kind+" buckets", d.ask(at, pipeline, query+` unless on (resilience_pipeline_name) resilience_layer_info{resilience_layer_type="hedge"}`), map[string]float64{"orders.create": 0.02, "orders.get": 0.02, "search": 0.02}, within)
+		d.want("how long do calls take, by "+kind+" buckets", d.ask(at, pipeline, quantiles[kind]+` unless on (resilience_pipeline_name) resilience_layer_info{resilience_layer_type="hedge"}`), map[string]float64{"orders.create": 0.02, "orders.get": 0.02, "search": 0.02}, within)
 	}
 }
 

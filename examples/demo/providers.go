@@ -26,12 +26,14 @@ import (
 const (
 	endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	protocolVariable = "OTEL_EXPORTER_OTLP_PROTOCOL"
+	metricsVariable  = "OTEL_METRICS_EXPORTER"
 )
 
 var errEnvironment = errors.New("the environment is wrong")
 
 // providers are OpenTelemetry's. Spans always stay in memory, for the tree that the demo prints; when
-// OTEL_EXPORTER_OTLP_ENDPOINT is set, they and the metrics are exported there, too.
+// OTEL_EXPORTER_OTLP_ENDPOINT is set, they and the metrics are exported there, too; the metrics are not if
+// OTEL_METRICS_EXPORTER is none, for a place that takes only traces.
 type providers struct {
 	traces      trace.TracerProvider
 	metrics     metric.MeterProvider
@@ -58,33 +60,43 @@ func newProviders(ctx context.Context, memory sdktrace.SpanProcessor) (providers
 		return providers{}, fmt.Errorf("opentelemetry: %s=%s: %w", endpointVariable, endpoint, err)
 	}
 	traces := sdktrace.NewTracerProvider(append(traceOptions, sdktrace.WithBatcher(spans))...)
-	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res),
-		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points, sdkmetric.WithInterval(5*time.Second))))
 	otel.SetTracerProvider(traces)
-	otel.SetMeterProvider(metrics)
-	return providers{traces: traces, metrics: metrics, destination: fmt.Sprintf("exported to %s (%s)", endpoint, protocol),
-		shutdown: func() error {
+	p := providers{traces: traces, metrics: noopmetric.NewMeterProvider(), shutdown: withinSeconds(traces.Shutdown),
+		destination: fmt.Sprintf("exported to %s (%s)", endpoint, protocol)}
+	if points != nil {
+		metrics := sdkmetric.NewMeterProvider(sdkmetric.WithResource(res),
+			sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points, sdkmetric.WithInterval(5*time.Second))))
+		otel.SetMeterProvider(metrics)
+		p.metrics = metrics
+		p.shutdown = func() error {
 			return errors.Join(withinSeconds(traces.Shutdown)(), withinSeconds(metrics.Shutdown)())
-		}}, nil
+		}
+	}
+	return p, nil
 }
 
 // newExporters makes OTLP exporters for the protocol that the environment asks for; they read the rest from it themselves.
+// That of metrics is nil if the environment wants none.
 func newExporters(ctx context.Context) (sdktrace.SpanExporter, sdkmetric.Exporter, string, error) {
+	wanted := os.Getenv(metricsVariable)
+	if wanted != "" && wanted != "otlp" && wanted != "none" {
+		return nil, nil, "", fmt.Errorf("%w: %s=%q: must be otlp or none", errEnvironment, metricsVariable, wanted)
+	}
 	switch protocol := os.Getenv(protocolVariable); protocol {
 	case "", "http/protobuf":
 		if endpoint, err := url.Parse(os.Getenv(endpointVariable)); err != nil || endpoint.Host == "" || !strings.HasPrefix(endpoint.Scheme, "http") {
 			return nil, nil, "", fmt.Errorf("%w: must be a URL, such as http://127.0.0.1:4318", errEnvironment)
 		}
 		spans, err := otlptracehttp.New(ctx)
-		if err != nil {
-			return nil, nil, "", err
+		if err != nil || wanted == "none" {
+			return spans, nil, "http/protobuf", err
 		}
 		points, err := otlpmetrichttp.New(ctx)
 		return spans, points, "http/protobuf", err
 	case "grpc":
 		spans, err := otlptracegrpc.New(ctx)
-		if err != nil {
-			return nil, nil, "", err
+		if err != nil || wanted == "none" {
+			return spans, nil, protocol, err
 		}
 		points, err := otlpmetricgrpc.New(ctx)
 		return spans, points, protocol, err

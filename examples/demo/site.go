@@ -33,7 +33,7 @@ func startSite(address string, t *telemetry) (*site, error) {
 		return nil, fmt.Errorf("listening on %s (-listen): %w", address, err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	mux.HandleFunc("GET /sources", sources)
 	mux.Handle("/debug/resilience/", console.Handler(events.Default()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {

@@ -54,7 +54,7 @@ func (t *telemetry) attach(ctx context.Context, out io.Writer) error {
 	}
 	t.onDetach(detach)
 
-	detach, err = promres.Attach(bus, promres.Config{Registerer: t.registry})
+	detach, err = promres.Attach(bus, promres.Config{Registerer: t.registry, Trace: otelres.SampledTraceIDs})
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,8 @@ func (n *tree) entries(s sdktrace.ReadOnlySpan) []entry {
 
 // shown are the attributes that the tree shows of a span.
 var shown = []string{"resilience.outcome", "resilience.execution.attempts", "resilience.attempt.number", "resilience.attempt.kind",
-	"resilience.retry.delay_s", "resilience.reason", "error.type", "http.response.status_code"}
+	"resilience.retry.delay_s", "resilience.execution.backoff_s", "resilience.execution.queued_s", "resilience.reason", "error.type",
+	"http.response.status_code"}
 
 func spanText(s sdktrace.ReadOnlySpan) string {
 	var parts []string

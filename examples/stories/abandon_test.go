@@ -34,7 +34,7 @@ func Example_operationThatCannotBeStopped() {
 	// Output:
 	// resilience: timeout: no result within 20ms - unavailable true
 	// resilience: timeout: no result within 20ms - unavailable true
-	// resilience: timeout rejected the call: full - limited false
+	// resilience: timeout rejected the call: full (2 of 2 running) - limited false
 	// discarded: rows
 	// discarded: rows
 	// closed: <nil>

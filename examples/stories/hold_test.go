@@ -10,10 +10,10 @@ import (
 )
 
 // stream is a value that lives on after the call that opened it.
-type stream struct{ release func(error) }
+type stream struct{ held resilience.Held }
 
 func (s *stream) Close() error {
-	s.release(nil)
+	s.held.Release(nil)
 	return nil
 }
 
@@ -23,8 +23,8 @@ func Example_streamThatHoldsItsPermit() {
 	ctx := context.Background()
 	streams := resilience.MustPipeline(resilience.PipelineConfig[*stream]{
 		Name: "backup.open",
-		Hold: func(s *stream, release func(error)) *stream {
-			s.release = release
+		Hold: func(s *stream, held resilience.Held) *stream {
+			s.held = held
 			return s
 		},
 		Layers: []resilience.Layer{

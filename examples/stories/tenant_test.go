@@ -10,8 +10,8 @@ import (
 
 // A key per tenant: one tenant's import must not take all the workers. DoKey names the tenant, and a Keyed has a bulkhead for
 // each; those of tenants that are idle are forgotten. The events have the key, so that a listener can tell whom it hit.
-// (Adapters leave keys out: a key may be personal, and no metric label is big enough for all of them. In the metrics all
-// bulkheads add up under the layer's name.)
+// (Adapters leave keys out unless asked: a key may be personal, and no metric label is big enough for all of them. In the
+// metrics all bulkheads add up under the layer's name.)
 func Example_keyPerTenant() {
 	ctx := context.Background()
 	bus := events.NewBus()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ var (
 // does what is printed below, as a comment. Decisions are history and are left alone.
 func TestSnippetsAreCompiled(t *testing.T) {
 	compiled, printed := map[string]string{}, map[string]string{}
-	for _, file := range goFiles(t, "examples", true) {
+	for _, file := range slices.Concat(goFiles(t, "examples", true), goFiles(t, "examples/clients", true)) {
 		name, err := filepath.Rel(root, file)
 		if err != nil {
 			t.Fatal(err)

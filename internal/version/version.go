@@ -1,12 +1,13 @@
-package otelres
+// Package version tells which version of Telltale is built in.
+package version
 
 import (
 	"runtime/debug"
 	"slices"
 )
 
-// version returns the version of the core module that is built in, "unknown" where the binary does not tell.
-func version() string {
+// Built returns the version of the core module that is built in, "unknown" where the binary does not tell.
+func Built() string {
 	const core = "github.com/telltale-go/telltale"
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
