@@ -228,8 +228,8 @@ func (a *adaptation) learn(found step) {
 	}
 }
 
-// probed ends the probe, or goes on with it as long as fewer calls take less time: by a third power of how many fewer, so
-// that noise, or the end of the queue, does not look like a queue. Each step is as deep as all before together.
+// probed ends the probe, or goes on with it as long as fewer calls take less time: less than the cube root of the part
+// of them, so that noise, or the end of the queue, does not look like a queue. Each step squares the part of the one before.
 func (a *adaptation) probed(found step) float64 {
 	before := a.last
 	a.last = found
