@@ -118,29 +118,6 @@ func TestSetRateForgetsWhatIsOverdrawn(t *testing.T) {
 	})
 }
 
-// LIM-07: who was refused by a change of the rate has no part in the next.
-func TestSetRateGivesNoPartToThoseItRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := rated(1, 1, 2*time.Second)
-		_ = l.Run(t.Context(), succeed)
-		done := make(chan error, 1)
-		go func() { done <- l.Run(t.Context(), succeed) }()
-		synctest.Wait()
-		for _, per := range []time.Duration{time.Hour, time.Second} {
-			if err := l.SetRate(1, per, 1); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := <-done; !errors.Is(err, resilience.ErrLimited) {
-			t.Errorf("it got %v", err)
-		}
-		time.Sleep(time.Second)
-		if err := l.Run(t.Context(), func(context.Context) error { return nil }); err != nil || l.Snapshot().Usage != 1 {
-			t.Errorf("a second later: %v, %+v", err, l.Snapshot())
-		}
-	})
-}
-
 // LIM-07, LIM-06: while the rate changes all the time, nobody is stranded, and no more come through than the highest rate
 // and the burst let. (A burst that shrinks forgets what was taken beyond it.)
 func TestNobodyIsStrandedWhileTheRateChanges(t *testing.T) {
