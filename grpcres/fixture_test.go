@@ -102,7 +102,7 @@ func (s *server) cut() {
 func serve(t *testing.T, does script, opts ...grpc.ServerOption) *server {
 	t.Helper()
 	s := &server{script: does, listener: bufconn.Listen(1 << 16)}
-	g := grpc.NewServer(opts...)
+	g := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
 	streams := func(_ any, ss grpc.ServerStream) error { return s.stream(s.note(ss.Context()), ss) }
 	g.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "test.Echo", HandlerType: (*any)(nil),

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -109,7 +110,9 @@ func eventually(t *testing.T, is func() bool) {
 }
 
 // GRPC-02: a Timeout inside of a Retry covers an attempt until its first message, one outside the whole stream.
-func TestTimeoutsOfStreams(t *testing.T) {
+func TestTimeoutsOfStreams(t *testing.T) { synctest.Test(t, timeoutsOfStreams) }
+
+func timeoutsOfStreams(t *testing.T) {
 	attempt := resilience.Timeout{Name: "attempt", After: 80 * time.Millisecond}
 	s := serve(t, script{stream: func(n int, ss grpc.ServerStream) error {
 		if n == 1 {

@@ -56,7 +56,7 @@ const (
 	// inUse is the part of the limit that must be under way for a round to tell anything about it.
 	inUse = 0.75
 	// warmGrowth is how the limit grows until a queue leaves less than stillWarm of it, and again when it has grown by
-	// regrown, and two calls, without one.
+	// regrown without one.
 	warmGrowth, stillWarm, regrown = 1.5, 0.8, 1.5
 	// steepest is how much of the limit is left when a round ends, at least; gentlest, if calls were turned away in it.
 	steepest, gentlest = 0.5, 0.9
@@ -213,7 +213,7 @@ func (a *adaptation) next(r *round) float64 {
 		a.probe = probe{on: true, from: found, part: probeStep}
 		return probeStep * a.limit
 	}
-	return a.follow(found, steepest)
+	return a.follow(found)
 }
 
 // learn moves base to a latency that is less than it, or that the lowest limit has.
@@ -228,8 +228,8 @@ func (a *adaptation) learn(found step) {
 	}
 }
 
-// probed ends the probe, or goes on with it as long as fewer calls take less time: by a third power of how many fewer, so
-// that noise, or the end of the queue, does not look like a queue. Each step is as deep as all before together.
+// probed ends the probe, or goes on with it as long as fewer calls take less time: less than the cube root of the part
+// of them, so that noise, or the end of the queue, does not look like a queue. Each step squares the part of the one before.
 func (a *adaptation) probed(found step) float64 {
 	before := a.last
 	a.last = found
@@ -242,21 +242,20 @@ func (a *adaptation) probed(found step) float64 {
 	}
 	a.base += (found.latency - a.base) / 2
 	a.probe.on, a.untested, a.every = false, 0, min(2*a.every, probeEvery)
-	from := a.probe.from
-	a.last = from
-	return a.follow(from, min(steepest, found.limit/from.limit))
+	a.last = a.probe.from
+	return a.follow(a.probe.from)
 }
 
-// follow returns the limit that follows from a limit in use, of which some part is left at least.
-func (a *adaptation) follow(s step, left float64) float64 {
+// follow returns the limit that follows from a limit in use.
+func (a *adaptation) follow(s step) float64 {
 	worked := min(1, (1+s.vague)*a.base/s.latency)
 	if a.warm = a.warm && worked > stillWarm; a.warm {
 		return warmGrowth * s.limit
 	}
-	limit := s.limit * max(worked, left)
+	limit := s.limit * max(worked, steepest)
 	switch {
 	case a.calm > 0:
-	case a.low > 0 && s.limit > regrown*a.low+2 && worked > improved:
+	case a.low > 0 && s.limit > regrown*a.low && worked > improved:
 		return warmGrowth * s.limit
 	default:
 		limit += max(leastHeadroom, headroom*s.limit)
@@ -280,6 +279,5 @@ func (a *adaptation) backOff(r *round) float64 {
 	if r.turnedAway > r.timedOut {
 		left = gentlest
 	}
-	a.low = a.limit * max(1-share, left)
-	return a.low
+	return a.limit * max(1-share, left)
 }

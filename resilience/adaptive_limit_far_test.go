@@ -37,6 +37,20 @@ func TestAdaptationGrowsFromOne(t *testing.T) {
 	}
 }
 
+// LIM-08: five times the capacity is mostly in use after 3 s.
+func TestAdaptationGrowsAgain(t *testing.T) {
+	took := everySeed(4, func(service func(time.Duration, uint64) func() time.Duration, seed uint64) float64 {
+		s := newServer(100, service(20*time.Millisecond, seed))
+		a := newAdaptation(20, 1, 1000, 0)
+		s.serve(&a, 300, everybody)
+		s.resize(500)
+		return until(s, &a, 60, func(limit float64) bool { return limit >= 400 })
+	})
+	if took[len(took)/2] > 3 || took[len(took)-1] > 10 {
+		t.Errorf("it took %.1f s", took)
+	}
+}
+
 // LIM-08: the queue that an initial limit of 800 makes before one or two workers takes 16 s to be worked off by itself.
 func TestAdaptationComesDownFromFarTooMuch(t *testing.T) {
 	for workers, most := range map[int]float64{1: 110, 2: 55, 10: 9} {

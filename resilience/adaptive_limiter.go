@@ -152,7 +152,7 @@ func share(limit int64, p Priority) int64 {
 	case PriorityCritical:
 		return limit + max(limit/10, 1)
 	case PriorityLow:
-		return max(limit*4/5, 1)
+		return limit * 4 / 5 // a limit of one has room for it as for a sheddable one
 	case PrioritySheddable:
 		return max(limit/2, 1)
 	default:

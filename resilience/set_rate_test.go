@@ -95,6 +95,29 @@ func TestSetRateKeepsWhatIsTaken(t *testing.T) {
 	})
 }
 
+// LIM-07: what those lost who left the line is no part of the burst, so a greater one does not keep it.
+func TestSetRateForgetsWhatIsOverdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := rated(1, 1, 10*time.Second)
+		_ = l.Run(t.Context(), succeed)
+		var leave []context.CancelFunc
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			leave = append(leave, cancel)
+			go func() { _ = l.Run(ctx, succeed) }()
+			synctest.Wait()
+		}
+		for _, cancel := range leave { // the first has one behind it, and gives nothing back
+			cancel()
+			synctest.Wait()
+		}
+		if err := l.SetRate(1, time.Second, 10); err != nil {
+			t.Error(err)
+		}
+		stands(t, l, 1, 0)
+	})
+}
+
 // LIM-07, LIM-06: while the rate changes all the time, nobody is stranded, and no more come through than the highest rate
 // and the burst let. (A burst that shrinks forgets what was taken beyond it.)
 func TestNobodyIsStrandedWhileTheRateChanges(t *testing.T) {
