@@ -8,14 +8,17 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/telltale-go/telltale/events"
 )
 
-// tree writes the traces as text: a span a line, indented under its parent, in the order of their starts, with its status,
-// its attributes that do not differ from run to run, and what it links to.
+// tree writes the traces as text: a span a line, indented under its parent, attempts in the order of their numbers (hedged
+// ones run on goroutines of their own, of which any may be first), others of their starts, with its status, its attributes
+// that do not differ from run to run, and what it links to.
 func tree(spans []ptrace.Span) string {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b ptrace.Span) int {
-		return cmp.Or(cmp.Compare(a.StartTimestamp(), b.StartTimestamp()), strings.Compare(line(a), line(b)))
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.StartTimestamp(), b.StartTimestamp()), strings.Compare(line(a), line(b)))
 	})
 	names := map[pcommon.SpanID]string{}
 	for _, s := range spans {
@@ -77,4 +80,10 @@ func attributes(m pcommon.Map) string {
 		return ""
 	}
 	return fmt.Sprintf(" [%s]", strings.Join(parts, " "))
+}
+
+// number is an attempt's, 0 of other spans.
+func number(s ptrace.Span) int64 {
+	v, _ := s.Attributes().Get(events.KeyAttemptNumber)
+	return v.Int()
 }
