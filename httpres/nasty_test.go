@@ -62,11 +62,14 @@ func nasty(w http.ResponseWriter, r *http.Request) {
 // its connections and answers early leave no connection, body, permit or goroutine.
 func TestTenThousandRequestsToANastyServerLeaveNothing(t *testing.T) {
 	n := 10_000 // requests
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		n = 500
 	}
 	for protocol, serve := range map[string]func(*testing.T, http.HandlerFunc) *server{"HTTP/1.1": serve, "HTTP/2.0 over TLS": serveHTTP2} {
 		t.Run(protocol, func(t *testing.T) {
+			if raceDetector && protocol != "HTTP/1.1" {
+				t.Skip("net/http itself looks at a body that an HTTP/2 stream may still read (golang/go#41234), and the detector sees it")
+			}
 			s := serve(t, nasty)
 			before := runtime.NumGoroutine()
 			base := s.base().Clone()
