@@ -25,6 +25,7 @@ var gets = workload{
 		"has the same five, one breaker for all; go-retryablehttp only retries.",
 	contestants: []contestant{
 		getter("bare http.Client", floor, func(base *http.Transport) http.RoundTripper { return base }),
+		getterWithin("bare http.Client with a Timeout", peer, httpres.StandardTotalTimeout, func(base *http.Transport) http.RoundTripper { return base }),
 		getter("Telltale", ours, func(base *http.Transport) http.RoundTripper { return standard(base, events.NewBus()) }),
 		getter("Telltale, spans and metrics", ours, func(base *http.Transport) http.RoundTripper { return standard(base, observed()) }),
 		getter("failsafehttp", peer, func(base *http.Transport) http.RoundTripper {
@@ -70,9 +71,14 @@ func listen() net.Listener {
 
 // getter is a contestant that gets the greeting with a transport around net/http's own.
 func getter(name string, r role, around func(base *http.Transport) http.RoundTripper) contestant {
+	return getterWithin(name, r, 0, around)
+}
+
+// getterWithin is one whose client has a Timeout of its own; 0 is none.
+func getterWithin(name string, r role, timeout time.Duration, around func(base *http.Transport) http.RoundTripper) contestant {
 	return contestant{name, r, func() worker {
 		url := serveHTTP()
-		client := &http.Client{Transport: around(&http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute})}
+		client := &http.Client{Timeout: timeout, Transport: around(&http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute})}
 		return func() func() bool {
 			buf := make([]byte, len(greeting)+1)
 			return func() bool {

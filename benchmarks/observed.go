@@ -22,14 +22,16 @@ var observedStack = workload{
 	doc: "The whole stack, its context not looked at, with what turns its events into telemetry. By hand are the calls of OpenTelemetry and Prometheus alone, " +
 		"of the same two spans, five OpenTelemetry and five Prometheus metrics, and no resilience.",
 	contestants: []contestant{
-		simple("spans and both metrics by hand, no pipeline", floor, newBareTelemetry().call),
+		simple("spans and both metrics by hand, no pipeline", floor, bare.call),
 		watched("Telltale, spans and both metrics", func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: sdktrace.NewTracerProvider(), MeterProvider: meters()})
 			promres.MustAttach(bus, promres.Config{Registerer: prometheus.NewRegistry()})
 		}, ours),
+		simple("OpenTelemetry metrics by hand, no pipeline", floor, func() bool { bare.openTelemetry(background, background); return true }),
 		watched("Telltale, OpenTelemetry metrics", func(bus *events.Bus) {
 			otelres.MustAttach(bus, otelres.Config{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: meters()})
 		}, floor),
+		simple("Prometheus metrics by hand, no pipeline", floor, func() bool { bare.prometheus(); return true }),
 		watched("Telltale, Prometheus", func(bus *events.Bus) {
 			promres.MustAttach(bus, promres.Config{Registerer: prometheus.NewRegistry()})
 		}, floor),
@@ -51,6 +53,8 @@ func watched(name string, attach func(*events.Bus), r role) contestant {
 		return through(bus, wholeStack(bus)...)
 	}}
 }
+
+var bare = newBareTelemetry()
 
 // bareTelemetry makes the telemetry calls of a call that succeeds at its first attempt.
 type bareTelemetry struct {
@@ -92,19 +96,23 @@ func (h *bareTelemetry) call() bool {
 		trace.WithAttributes(attribute.String("kind", "initial"), attribute.Int("number", 1)))
 	v, err := op(inside)
 	attempt.SetAttributes(attribute.String("outcome", "success"))
-	h.measure(inside, ctx)
+	h.openTelemetry(inside, ctx)
+	h.prometheus()
 	attempt.End()
 	execution.SetAttributes(attribute.String("outcome", "success"), attribute.Int("attempts", 1))
 	execution.End()
 	return v == answer && err == nil
 }
 
-func (h *bareTelemetry) measure(attempt, execution context.Context) {
+func (h *bareTelemetry) openTelemetry(attempt, execution context.Context) {
 	h.attempts.Add(attempt, 1, h.add...)
 	h.attemptDuration.Record(attempt, 0.001, h.record...)
 	h.executions.Add(execution, 1, h.add...)
 	h.duration.Record(execution, 0.001, h.record...)
 	h.taken.Record(execution, 1, h.record...)
+}
+
+func (h *bareTelemetry) prometheus() {
 	for _, c := range h.counters {
 		c.Inc()
 	}
