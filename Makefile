@@ -69,7 +69,7 @@ tidy: ## fails if a go.mod or go.sum is not tidy
 
 .PHONY: alone
 alone: ## every module builds and vets without the workspace
-	@$(call each,GOWORK=off go build ./... && GOWORK=off go vet ./...)
+	@$(call each,GOWORK=off go build -o /dev/null ./... && GOWORK=off go vet ./...)
 
 .PHONY: generated
 generated: ## generates the example's OpenAPI client anew; fails if it was not current

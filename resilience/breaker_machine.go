@@ -261,7 +261,8 @@ func (m *machine) enter(to events.State, reason events.Reason, now int64) *trans
 	return t
 }
 
-// spentAt returns the time spent in each state up to now. A clock that went back adds nothing.
+// spentAt returns the time spent in each state up to now. A clock that went back adds nothing, and what would exceed 292
+// years (a clock that leaps to and fro) does not either.
 func (m *machine) spentAt(now int64) (spent [6]int64) {
 	if m.spent != nil {
 		spent = *m.spent
@@ -269,9 +270,9 @@ func (m *machine) spentAt(now int64) (spent [6]int64) {
 	elapsed := max(now-m.since, 0)
 	if over := now - m.until; m.state == events.StateOpen && over > 0 { // the cooldown has passed unnoticed
 		over = min(over, elapsed)
-		spent[events.StateHalfOpen] += over
+		spent[events.StateHalfOpen] = max(spent[events.StateHalfOpen], spent[events.StateHalfOpen]+over)
 		elapsed -= over
 	}
-	spent[m.state] += elapsed
+	spent[m.state] = max(spent[m.state], spent[m.state]+elapsed)
 	return spent
 }
