@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,5 +72,23 @@ func TestPiecesOfAnExchangeAreTimed(t *testing.T) {
 func TestPageNamesEveryPeer(t *testing.T) {
 	if got := peers(); len(got) != len(peerModules) {
 		t.Errorf("the page names %v, want a version of each of %v", got, peerModules)
+	}
+}
+
+func TestWhatCannotBeMeasuredIsRefusedAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"-only":   benchmark(quickly, "nobody does this", ""),
+		"-rounds": benchmark(settings{time.Millisecond, 0}, "", ""),
+		"file":    scale(quickly, file),
+	} {
+		if err == nil {
+			t.Errorf("no error says %s", what)
+		} else if !strings.Contains(err.Error(), what) {
+			t.Errorf("%v does not name %s", err, what)
+		}
 	}
 }

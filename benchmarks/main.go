@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,6 +42,9 @@ func scale(s settings, docs string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(docs, "images"), 0o755); err != nil {
+		return err // before what takes minutes
+	}
 	all, err := measureScaling(s, os.Stderr)
 	if err != nil {
 		return err
@@ -50,6 +55,9 @@ func scale(s settings, docs string) error {
 func benchmark(s settings, only, out string) error {
 	if err := s.check(); err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(workloads, func(w workload) bool { return strings.Contains(w.name, only) }) {
+		return fmt.Errorf("-only %q: no workload has this in its name", only)
 	}
 	var results [][]result
 	for _, w := range workloads {
