@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -79,6 +80,37 @@ func TestPrometheusFindsTheDemoAndTheRules(t *testing.T) {
 	command := strings.Join(p.Services["demo"].Command, " ")
 	if !strings.Contains(string(text), "demo:9464") || !strings.Contains(command, ":9464") {
 		t.Errorf("Prometheus scrapes what nobody serves: %s", command)
+	}
+}
+
+// The same by promtool. One that is older than Prometheus 3.8 does not know that native histograms are scraped by a setting.
+func TestPromtoolTakesTheConfiguration(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool: Debian's package prometheus has it")
+	}
+	p, dir := project(t), t.TempDir()
+	text, err := os.ReadFile(mounted(t, p, "prometheus", "/etc/prometheus/prometheus.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "rules"), os.DirFS(mounted(t, p, "prometheus", "/etc/prometheus/rules"))); err != nil {
+		t.Fatal(err)
+	}
+	check := func(text []byte) (string, error) {
+		file := filepath.Join(dir, "prometheus.yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(promtool, "check", "config", file).CombinedOutput()
+		return string(out), err
+	}
+	out, err := check(text)
+	if strings.Contains(out, "field scrape_native_histograms not found") {
+		out, err = check(regexp.MustCompile(`(?m)^ *scrape_native_histograms:.*\n`).ReplaceAll(text, nil))
+	}
+	if err != nil || strings.Count(out, "rules found") != 2 {
+		t.Errorf("promtool: %v, want two files of rules\n%s", err, out)
 	}
 }
 
