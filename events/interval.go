@@ -91,14 +91,14 @@ func (i *Interval[S, F]) Begin(ctx context.Context, s S, e *Ends[F]) context.Con
 		return ctx
 	}
 	for k := 0; k < len(*p); {
-		ctx, k = begin(ctx, *p, k, s, e)
+		ctx, k = begin(ctx, *p, k, &s, e)
 	}
 	return ctx
 }
 
 // begin runs hooks from the k-th on under one guard and returns where to go on: behind the last, or behind one that
-// panicked.
-func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *Ends[F]) (ctx context.Context, next int) {
+// panicked. It takes a pointer, since events are big.
+func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s *S, e *Ends[F]) (ctx context.Context, next int) {
 	ctx, next = in, k
 	defer func() {
 		if next == len(hooks) {
@@ -107,11 +107,11 @@ func begin[S, F Event](in context.Context, hooks []*hook[S, F], k int, s S, e *E
 		by := hooks[next].by
 		next++
 		if v := recover(); v != nil {
-			by.panicked(ctx, s, v)
+			by.panicked(ctx, *s, v)
 		}
 	}()
 	for next < len(hooks) {
-		derived, end := hooks[next].start(ctx, s)
+		derived, end := hooks[next].start(ctx, *s)
 		if derived != nil {
 			ctx = derived
 		}
@@ -149,26 +149,26 @@ func (e *Ends[F]) push(end ending[F]) {
 // Finishing again does nothing.
 func (e *Ends[F]) Finish(f F) {
 	for e.n > 0 {
-		e.run(f)
+		e.run(&f)
 	}
 }
 
-func (e *Ends[F]) run(f F) {
+func (e *Ends[F]) run(f *F) {
 	var running *Subscriber
 	defer func() {
 		if running == nil {
 			return
 		}
 		if v := recover(); v != nil {
-			running.panicked(context.Background(), f, v)
+			running.panicked(context.Background(), *f, v)
 			return
 		}
-		e.Finish(f) // the hook ends the goroutine: the others still learn of the end
+		e.Finish(*f) // the hook ends the goroutine: the others still learn of the end
 	}()
 	for e.n > 0 {
 		end := e.pop()
 		running = end.by
-		end.tell(f)
+		end.tell(*f)
 		running = nil
 	}
 }

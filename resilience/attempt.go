@@ -62,6 +62,7 @@ func (a *attempting[T]) observed(limited context.Context, call Call, number int,
 	}()
 	defer func() {
 		ended := now()
+		rec.ended = ended
 		rec.working += time.Duration(ended - began)
 		ends.Finish(events.AttemptFinished{Meta: rec.meta(a.source, number, ended), Kind: kind, Outcome: outcome, Err: failure,
 			Duration: time.Duration(ended - began)})

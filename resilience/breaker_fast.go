@@ -1,6 +1,10 @@
 package resilience
 
-import "github.com/telltale-go/telltale/events"
+import (
+	"math"
+
+	"github.com/telltale-go/telltale/events"
+)
 
 // A breaker's fast word is what those who take no lock need to know of its machine: the generation (32 bits), the state (3),
 // five marks, and how many quick successes the machine has not been told yet (24). Only who holds the lock changes
@@ -19,8 +23,11 @@ const (
 
 func stateIn(fast uint64) events.State { return events.State(fast >> fastState & 7) }
 
-// succeeded takes a success the short way, if the machine lets it.
-func (b *Breaker) succeeded(permit Permit) bool {
+// unknown is the reading of a clock that has not been read.
+const unknown = math.MinInt64
+
+// succeeded takes a success the short way, if the machine lets it. at is when it came; it may be unknown.
+func (b *Breaker) succeeded(permit Permit, at int64) bool {
 	fast, gen := b.fast.Load(), permit.Token
 	if int64(fast>>fastGen) != gen {
 		return false
@@ -32,7 +39,10 @@ func (b *Breaker) succeeded(permit Permit) bool {
 		return fast&fastFlies != 0 && b.landed(permit)
 	}
 	if fast&fastTimed != 0 {
-		if width := b.machine.rules.cellWidth(); uint64(now()-b.cell.Load()) >= uint64(width) {
+		if at == unknown {
+			at = now()
+		}
+		if width := b.machine.rules.cellWidth(); uint64(at-b.cell.Load()) >= uint64(width) {
 			return false // of another cell, or another clock
 		}
 	}

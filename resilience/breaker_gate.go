@@ -84,7 +84,7 @@ func (b *Breaker) refused(ctx context.Context, call Call, r *BreakerOpenError) (
 
 // Settle implements [Gate].
 func (b *Breaker) Settle(ctx context.Context, call Call, permit Permit, outcome Outcome) {
-	if outcome.Kind == Succeeded && b.succeeded(permit) || permit.Token == uncounted {
+	if outcome.Kind == Succeeded && b.succeeded(permit, unknown) || permit.Token == uncounted {
 		return
 	}
 	if fast := b.fast.Load(); stateIn(fast) == events.StateDisabled && int64(fast>>fastGen) == permit.Token {

@@ -4,7 +4,8 @@ import "context"
 
 // newBreaking is a breaker at its place in a pipeline: what newGating makes of other gates, without the detours that a
 // closed breaker does not need.
-func newBreaking[T any](g *gating, b *Breaker, next Next[T], discard func(context.Context, Call, T)) Next[T] {
+func newBreaking[T any](build *builder[T], g *gating, b *Breaker, next Next[T]) Next[T] {
+	discard, prompt := build.discard, build.promptInside(g.position)
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
 		fast, admitted := b.fast.Load(), false
@@ -23,29 +24,42 @@ func newBreaking[T any](g *gating, b *Breaker, next Next[T], discard func(contex
 				return v, g.refused(ctx, call, err)
 			}
 		}
-		at := running
+		inside := true
 		defer func() {
-			if at != returned {
-				cutShort(ctx, g, call, permit, at, discard, v, err)
+			if inside {
+				b.Settle(ctx, call, permit, neverReturned)
 			}
 		}()
 		v, err = next(ctx, call, op)
-		if err == nil && call.rec == nil && b.succeeded(permit) {
-			at = returned
-			return v, nil
+		inside = false
+		if err == nil && !call.holds() {
+			at := int64(unknown)
+			if prompt && call.observed() {
+				at = call.rec.ended
+			}
+			if b.succeeded(permit, at) {
+				return v, nil
+			}
 		}
-		at = landed
-		outcome := Outcome{Kind: Succeeded}
-		if err != nil {
-			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
-		}
-		at = settled
-		if call.holds() && !g.early && delivers(err) {
-			g.settleLater(ctx, call, permit, outcome)
-		} else {
-			b.Settle(ctx, call, permit, outcome) // its handlers may end the goroutine
-		}
-		at = returned
+		settle(ctx, g, call, permit, discard, v, err)
 		return v, err
 	}
+}
+
+// promptInside tells whether a call returns from what is inside a layer as soon as its last attempt has ended, if it
+// succeeds.
+func (b *builder[T]) promptInside(position int) bool {
+	for _, l := range b.cfg.Layers[position+1:] {
+		switch l := l.(type) {
+		case Retry:
+		case Timeout:
+			if l.Abandon {
+				return false
+			}
+		case *Breaker, *Bulkhead, *RateLimiter:
+		default:
+			return false
+		}
+	}
+	return true
 }

@@ -169,3 +169,28 @@ func TestPanicOrGoexitOfFailureIfCountsAsFailure(t *testing.T) {
 		}
 	}
 }
+
+// BRK-02: a success counts when the call returns from the breaker, also if a layer inside takes its time after the attempt,
+// and whether somebody listens or not.
+func TestASuccessCountsWhenTheBreakerLearnsOfIt(t *testing.T) {
+	for _, heard := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			bus := events.NewBus()
+			if heard {
+				bus = listened()
+			}
+			db := breaker(resilience.BreakerConfig{FailureRatio: 0.5, Window: 10 * time.Second, Bus: bus})
+			slow := resilience.Around("slow", func(ctx context.Context, next func(context.Context) error) error {
+				err := next(ctx)
+				time.Sleep(20 * time.Second)
+				return err
+			})
+			if _, err := ints(bus, db, slow).Do(t.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+			if s := db.Snapshot(); s.Calls != 1 {
+				t.Errorf("heard %v: %d calls are remembered, want 1", heard, s.Calls)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +76,7 @@ type record struct {
 	*execution // nil if nobody listens
 
 	number   int                // of the last run of the operation
+	ended    int64              // when it ended
 	kind     events.AttemptKind // of the next; 0 for the first
 	reserved int                // the number of the next, if that is settled
 	common   *runs              // nil while nothing has run beside: then there were as many runs as number says
@@ -124,8 +126,12 @@ type observedRecord struct {
 	room execution
 }
 
+// records are those that calls borrow, of pipelines that lend them.
+var records = sync.Pool{New: func() any { return new(observedRecord) }}
+
 func (r *observedRecord) start(ctx context.Context, key string) {
-	r.room = execution{nested: events.Nested(ctx), key: key, id: lastExecution.Add(1), began: time.Now(), beganAt: now()}
+	at := now()
+	r.room = execution{nested: events.Nested(ctx), key: key, id: lastExecution.Add(1), began: timeAt(at), beganAt: at}
 	r.execution = &r.room
 }
 

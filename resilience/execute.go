@@ -81,8 +81,19 @@ func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], he
 		call.rec = newRecordThatHolds(ctx, call.key, heard)
 		return f.held(ctx, call, op)
 	}
-	call.rec = newRecord(ctx, call.key, heard)
-	return f.unheld(ctx, call, op)
+	if !f.lends {
+		call.rec = newRecord(ctx, call.key, heard)
+		return f.unheld(ctx, call, op)
+	}
+	r := records.Get().(*observedRecord)
+	call.rec = &r.record
+	if heard {
+		r.start(ctx, call.key)
+	}
+	v, err = f.unheld(ctx, call, op)
+	*r = observedRecord{}
+	records.Put(r) // not after a panic: it does not matter then
+	return v, err
 }
 
 // held runs a call whose value the layers hold until it is released.

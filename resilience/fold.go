@@ -52,7 +52,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	built = true
 	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
-		owned: shared == nil, counted: b.counted(), discard: b.discard, disturbers: b.disturbers(), description: description,
+		owned: shared == nil, counted: b.counted(), lends: b.lends(), discard: b.discard, disturbers: b.disturbers(), description: description,
 		background: b.background, layers: b.cfg.Layers, nesting: b.newNesting(shared != nil),
 	}
 	if f.owned {
@@ -187,6 +187,23 @@ func (b *builder[T]) disturbers() (all []*Chaos) {
 		}
 	}
 	return all
+}
+
+// lends tells whether nothing has the record of a call any more when the call has returned: no part of it runs on another
+// goroutine, or may do so in a layer of the user's.
+func (b *builder[T]) lends() bool {
+	for _, l := range b.cfg.Layers {
+		switch l := l.(type) {
+		case Retry, Fallback[T], *Chaos, Gate:
+		case Timeout:
+			if l.Abandon {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // discarder returns what gets rid of a superseded value.

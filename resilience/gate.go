@@ -54,7 +54,7 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	discard := b.discard
 	switch gate := gate.(type) {
 	case *Breaker:
-		return newBreaking(g, gate, next, discard)
+		return newBreaking(b, g, gate, next)
 	case *Bulkhead:
 		if b.cfg.Hold == nil {
 			return newPooling(g, gate, next)
@@ -77,33 +77,51 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if err != nil {
 			return v, g.refused(ctx, call.keyedBy(permit), err)
 		}
-		at := running
+		inside := true
 		defer func() {
-			if at != returned {
-				cutShort(ctx, g, call, permit, at, discard, v, err)
+			if inside {
+				gate.Settle(ctx, call, permit, neverReturned)
 			}
 		}()
 		v, err = next(ctx, call, op)
-		at = landed
-		outcome := Outcome{Kind: Succeeded}
-		if err != nil {
-			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
-		}
-		later := call.holds() && !g.settlesEarly(permit) && delivers(err)
-		if limiter, ok := g.decider(permit).(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
-			seen := permit
-			permit = Permit{keyed: seen.keyed} // all that is left to do is to let go
-			limiter.measured(ctx, call, seen, outcome)
-		}
-		at = settled
-		if later {
-			g.settleLater(ctx, call, permit, outcome)
-		} else {
-			gate.Settle(ctx, call, permit, outcome) // its handlers may end the goroutine
-		}
-		at = returned
+		inside = false
+		settle(ctx, g, call, permit, discard, v, err)
 		return v, err
 	}
+}
+
+// neverReturned is how a call ended for a gate when what is inside panicked or ended the goroutine.
+var neverReturned = Outcome{Kind: NotReturned, Err: errNotReturned}
+
+// settle tells the gate how a call ended, or has it told at the value's release.
+func settle[T any](ctx context.Context, g *gating, call Call, permit Permit, discard func(context.Context, Call, T), v T, err error) {
+	told, done := false, false
+	defer func() { // what it asks and tells may end the goroutine
+		if done {
+			return
+		}
+		defer unreturned(ctx, call, discard, v, err)
+		if !told {
+			g.gate.Settle(ctx, call, permit, neverReturned)
+		}
+	}()
+	outcome := Outcome{Kind: Succeeded}
+	if err != nil {
+		outcome = g.outcome(ctx, call, permit, err)
+	}
+	later := call.holds() && !g.settlesEarly(permit) && delivers(err)
+	if limiter, ok := g.decider(permit).(*AdaptiveLimiter); ok && later { // what its reader takes says nothing of the dependency
+		seen := permit
+		permit = Permit{keyed: seen.keyed} // all that is left to do is to let go
+		limiter.measured(ctx, call, seen, outcome)
+	}
+	told = true
+	if later {
+		g.settleLater(ctx, call, permit, outcome)
+	} else {
+		g.gate.Settle(ctx, call, permit, outcome)
+	}
+	done = true
 }
 
 // newPooling is newGating without what a bulkhead does not need.

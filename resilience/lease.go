@@ -31,7 +31,7 @@ func (l *Lease) Release(err error) { l.settle(outcomeOf(l.ctx, err)) }
 //		defer lease.Done(&err)
 func (l *Lease) Done(err *error) {
 	if v := recover(); v != nil {
-		l.settle(Outcome{Kind: NotReturned, Err: errNotReturned})
+		l.settle(neverReturned)
 		panic(v)
 	}
 	if err == nil {
@@ -90,7 +90,7 @@ func runCall(ctx context.Context, gate Gate, at place, call Call, op func(ctx co
 	if err != nil {
 		return at.refused(ctx, call, err)
 	}
-	outcome := Outcome{Kind: NotReturned, Err: errNotReturned}
+	outcome := neverReturned
 	defer func() { gate.Settle(ctx, call, permit, outcome) }()
 	err = op(ctx)
 	outcome = outcomeOf(ctx, err)

@@ -64,6 +64,7 @@ type folded[T any] struct {
 	owned       bool     // source is this pipeline's alone
 	counted     bool     // the operation's runs are counted in a record
 	disturbers  []*Chaos // while one is enabled they are, too
+	lends       bool     // the record of a call is nobody's when the call has returned
 	description Description
 	odd         []Warning   // what the rules found
 	background  *background // the goroutines that its layers started
