@@ -31,7 +31,7 @@ func (a *adapter) openBreaker(r *row, s *events.Source) *breaker {
 }
 
 func (a *adapter) breakerStateChanged(_ context.Context, e events.BreakerStateChanged) {
-	r := a.row(e.Meta)
+	r := a.row(&e.Meta)
 	if r == nil || r.breaker == nil {
 		return
 	}

@@ -54,7 +54,7 @@ func observe(o prometheus.Observer, v float64, exemplar prometheus.Labels) {
 // executionWatched is [adapter.executionStarted] where durations carry exemplars. Watchers get the context that the
 // operation gets, so the span is the call's, if another adapter makes one.
 func (a *adapter) executionWatched(ctx context.Context, e events.ExecutionStarted) func(events.ExecutionFinished) {
-	r := a.row(e.Meta)
+	r := a.row(&e.Meta)
 	if r == nil || r.calls == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (a *adapter) executionWatched(ctx context.Context, e events.ExecutionStarte
 
 // attemptWatched is the same of attempts.
 func (a *adapter) attemptWatched(ctx context.Context, e events.AttemptStarted) func(events.AttemptFinished) {
-	r := a.row(e.Meta)
+	r := a.row(&e.Meta)
 	if r == nil || r.calls == nil {
 		return nil
 	}

@@ -1,6 +1,10 @@
 package promres
 
-import "github.com/telltale-go/telltale/events"
+import (
+	"context"
+
+	"github.com/telltale-go/telltale/events"
+)
 
 // handler is a kind of event that is counted.
 type handler struct {
@@ -14,13 +18,17 @@ var handled = []handler{
 		if a.trace != nil {
 			return a.bus.Execution.Watch(a.executionWatched)
 		}
-		return a.bus.Execution.Observe(a.executionStarted)
+		return a.bus.Execution.Observe(func(_ context.Context, e events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
+			return nil, a.executionStarted(&e)
+		})
 	}},
 	{events.AttemptStarted{}.EventName(), func(a *adapter) func() {
 		if a.trace != nil {
 			return a.bus.Attempt.Watch(a.attemptWatched)
 		}
-		return a.bus.Attempt.Observe(a.attemptStarted)
+		return a.bus.Attempt.Observe(func(_ context.Context, e events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
+			return nil, a.attemptStarted(&e)
+		})
 	}},
 	{events.RetryStopped{}.EventName(), func(a *adapter) func() { return a.bus.RetryStopped.Subscribe(a.retryStopped) }},
 	{events.CallRejected{}.EventName(), func(a *adapter) func() { return a.bus.CallRejected.Subscribe(a.callRejected) }},

@@ -23,13 +23,13 @@ func (a *adapter) newHedges(r *row, pipeline string) hedges {
 
 // hedgeSettled counts the calls that a hedge won. One whose last failure is a hedge's was won by nobody.
 func (a *adapter) hedgeSettled(_ context.Context, e events.HedgeSettled) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil && e.Kind == events.AttemptHedge && e.Err == nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil && e.Kind == events.AttemptHedge && e.Err == nil {
 		r.layer.hedges.wins.at(0).Inc()
 	}
 }
 
 func (a *adapter) hedgeDenied(_ context.Context, e events.HedgeDenied) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.hedges.denials.at(0).Inc()
 	}
 }

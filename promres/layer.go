@@ -70,32 +70,32 @@ func (l *layer) zero(layerType string) {
 }
 
 func (a *adapter) callRejected(_ context.Context, e events.CallRejected) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.rejections.at(int(e.Reason)).Inc()
 		r.keys.Rejected(e.Key, e.Reason)
 	}
 }
 
 func (a *adapter) retryStopped(_ context.Context, e events.RetryStopped) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.stops.at(int(e.Reason)).Inc()
 	}
 }
 
 func (a *adapter) timedOut(_ context.Context, e events.TimedOut) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.timeouts.at(0).Inc()
 	}
 }
 
 func (a *adapter) fallbackUsed(_ context.Context, e events.FallbackUsed) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.fallbacks.at(int(e.Outcome)).Inc()
 	}
 }
 
 func (a *adapter) flightJoined(_ context.Context, e events.FlightJoined) {
-	if r := a.row(e.Meta); r != nil && r.layer != nil {
+	if r := a.row(&e.Meta); r != nil && r.layer != nil {
 		r.layer.flights.at(int(e.Role)).Inc()
 	}
 }

@@ -72,7 +72,7 @@ func (r *row) keep(h hold) {
 
 // row returns what the source of an event counts into; nil for events that are not to be counted: those of calls that a
 // subscriber makes, and of sources that are gone.
-func (a *adapter) row(m events.Meta) *row {
+func (a *adapter) row(m *events.Meta) *row {
 	if m.Nested {
 		return nil
 	}
