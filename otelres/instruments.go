@@ -6,10 +6,9 @@ import (
 	"github.com/telltale-go/telltale/internal/names"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// instruments are what events are recorded to as they come. A histogram that [Config.Durations] rules out is a no-op.
+// instruments are what events are recorded to as they come. A histogram that [Config.Durations] rules out is nil.
 type instruments struct {
 	*counts
 	executionAttempts                  metric.Int64Histogram
@@ -21,8 +20,6 @@ func newInstruments(meter metric.Meter, d Durations) *instruments {
 	i := &instruments{
 		counts:            countsOf(meter),
 		executionAttempts: m.countHistogram(names.ExecutionAttempts),
-		executionDuration: noop.Float64Histogram{},
-		attemptDuration:   noop.Float64Histogram{},
 	}
 	if d.ofExecutions() {
 		i.executionDuration = m.secondsHistogram(names.ExecutionDuration)

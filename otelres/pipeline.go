@@ -22,6 +22,7 @@ type pipeline struct {
 	executions      *family[events.Outcome, measured]
 	attempts        families[events.AttemptKind, events.Outcome, measured]
 	backoff, queued *series
+	attemptDuration metric.Float64Histogram // nil: not measured
 
 	attemptName      string // of the spans
 	executionOptions []trace.SpanStartOption
@@ -77,6 +78,9 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 				trace.WithAttributes(kind, attribute.Int(events.KeyAttemptNumber, 1))}
 		}
 	}
+	if p.retried {
+		p.attemptDuration = in.attemptDuration
+	}
 	p.open(s)
 	p.untracedExecution = func(e events.ExecutionFinished) { p.executionFinished(context.Background(), &e) }
 	p.untracedAttempt = func(e events.AttemptFinished) { p.attemptFinished(context.Background(), &e, "") }
@@ -101,7 +105,7 @@ func (p *pipeline) executionFinished(ctx context.Context, e *events.ExecutionFin
 	p.active.Add(-1)
 	m := p.executions.of(e.Outcome)
 	m.count()
-	if h := p.in.executionDuration; h.Enabled(ctx) {
+	if h := p.in.executionDuration; h != nil && h.Enabled(ctx) {
 		h.Record(ctx, e.Duration.Seconds(), m.record...)
 	}
 	if h := p.in.executionAttempts; h.Enabled(ctx) {
@@ -119,7 +123,7 @@ func (p *pipeline) executionFinished(ctx context.Context, e *events.ExecutionFin
 func (p *pipeline) attemptFinished(ctx context.Context, e *events.AttemptFinished, class string) {
 	m := p.attempts.of(e.Kind, e.Outcome)
 	m.count()
-	if h := p.in.attemptDuration; p.retried && h.Enabled(ctx) {
+	if h := p.attemptDuration; h != nil && h.Enabled(ctx) {
 		h.Record(ctx, e.Duration.Seconds(), m.record...)
 	}
 	if failed(e.Outcome) && p.in.told {
