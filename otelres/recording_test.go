@@ -255,6 +255,25 @@ func TestMetricsAloneAllocateNothing(t *testing.T) {
 	}
 }
 
+// In a trace of the caller's, what its exemplars need is a call and its end for the execution, and nothing for an attempt
+// that is not measured.
+func TestExemplarsAllocateForWhatIsMeasured(t *testing.T) {
+	r := newRig(t, func(c *otelres.Config) {
+		c.TracerProvider, c.MeterProvider = tracenoop.NewTracerProvider(), sdkmetric.NewMeterProvider()
+	})
+	ctx, caller := r.tracers.Tracer("test").Start(context.Background(), "caller")
+	defer caller.End()
+	for _, c := range []struct {
+		layers []string
+		want   float64
+	}{{nil, 2}, {[]string{events.TypeRetry}, 4}} {
+		s := r.pipeline("users.get", c.layers...)
+		if n := testing.AllocsPerRun(100, func() { observedCallIn(ctx, r.bus, s) }); n != c.want {
+			t.Errorf("%v: %v allocations, want %v", c.layers, n, c.want)
+		}
+	}
+}
+
 // Spans cost what the same calls to the SDK cost, and four small allocations: a call and its end, for each interval.
 func TestSpansAllocateLittleMoreThanTheSDK(t *testing.T) {
 	tracers := sdktrace.NewTracerProvider()
@@ -267,10 +286,12 @@ func TestSpansAllocateLittleMoreThanTheSDK(t *testing.T) {
 	}
 }
 
-func observedCall(bus *events.Bus, s *events.Source) {
+func observedCall(bus *events.Bus, s *events.Source) { observedCallIn(context.Background(), bus, s) }
+
+func observedCallIn(ctx context.Context, bus *events.Bus, s *events.Source) {
 	meta := events.Meta{Source: s, Attempt: 1}
 	var ends events.Ends[events.ExecutionFinished]
-	ctx := bus.Execution.Begin(context.Background(), events.ExecutionStarted{Meta: meta}, &ends)
+	ctx = bus.Execution.Begin(ctx, events.ExecutionStarted{Meta: meta}, &ends)
 	var attempt events.Ends[events.AttemptFinished]
 	bus.Attempt.Begin(ctx, events.AttemptStarted{Meta: meta, Kind: events.AttemptInitial}, &attempt)
 	attempt.Finish(events.AttemptFinished{Meta: meta, Kind: events.AttemptInitial, Outcome: events.OutcomeSuccess, Duration: time.Millisecond})
