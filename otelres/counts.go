@@ -36,37 +36,20 @@ var known struct {
 // countsOf returns the counts of a meter, which an earlier adapter may have made. Where Go cannot tell that two meters are
 // the same, each adapter has counts of its own, and the SDK adds them up.
 func countsOf(meter metric.Meter) *counts {
-	if _, off := meter.(metricnoop.Meter); off {
-		return newCounts(meter)
-	}
-	comparable := reflect.ValueOf(meter).Comparable()
-	if comparable {
-		if c := find(meter); c != nil {
-			return c
-		}
-	}
 	c := newCounts(meter)
+	if _, off := meter.(metricnoop.Meter); off {
+		return c
+	}
 	c.told = true
 	unregister := c.register()
-	if !comparable {
+	if !reflect.ValueOf(meter).Comparable() {
 		return c
 	}
 	first := c.keep()
-	if first != c { // another adapter was quicker
+	if first != c {
 		unregister()
 	}
 	return first
-}
-
-func find(meter metric.Meter) *counts {
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	for _, held := range known.counts {
-		if c := held.Value(); c != nil && c.meter == meter {
-			return c
-		}
-	}
-	return nil
 }
 
 // keep makes the counts known and returns them, or those of the same meter that are known already.

@@ -178,11 +178,12 @@ func TestWaitingIsSummed(t *testing.T) {
 	const longest = time.Duration(1<<63 - 1)
 	for i := range 3 {
 		wait(-longest, longest)
+		wait(0, -time.Second)
 		if got, want := waited("queue"), float64(i+1)*longest.Seconds(); got != want {
 			t.Errorf("queued = %v s, want %v", got, want)
 		}
 	}
 	if got := waited("backoff"); got != 2000 {
-		t.Errorf("backoff = %v s after one below zero, want 2000 still", got)
+		t.Errorf("backoff = %v s after some below zero, want 2000 still", got)
 	}
 }
