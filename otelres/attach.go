@@ -17,8 +17,9 @@ import (
 // Attach makes spans and metrics of what happens on bus, as cfg says, until detach is called. It refuses a nil bus, bad
 // options, and a provider that is attached to the bus already ([ErrAttached]).
 //
-// detach removes all that was registered. What has begun is still ended: spans, and the counts of running calls. Calling
-// it again is harmless.
+// After detach nothing more is heard. What has begun is still ended: spans, and the counts of running calls. The provider
+// goes on telling what was counted, so that its Shutdown sends the last of it, and an adapter that is attached to the same
+// provider goes on from there. It tells nothing of the bus any more. Calling detach again is harmless.
 func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if bus == nil {
 		return nil, errors.New("otelres: nil bus")
@@ -97,7 +98,9 @@ func attach(bus *events.Bus, cfg Config, onDetach func(cancel func())) {
 	for _, s := range a.subscribe(bus) {
 		onDetach(s.cancel)
 	}
-	onDetach(a.observe(meter))
+	if cancel := a.observe(meter); cancel != nil {
+		onDetach(cancel)
+	}
 }
 
 func (c Config) tracer() trace.Tracer {

@@ -42,7 +42,7 @@ func countsOf(meter metric.Meter) *counts {
 	}
 	c.told = true
 	unregister := c.register()
-	if !reflect.ValueOf(meter).Comparable() {
+	if unregister == nil || !reflect.ValueOf(meter).Comparable() {
 		return c
 	}
 	first := c.keep()
@@ -91,7 +91,7 @@ func (c *counts) add(made *counter) *counter {
 	return made
 }
 
-// register tells them at each collection from now on.
+// register tells them at each collection from now on. It returns nil if the provider refuses to.
 func (c *counts) register() (unregister func()) {
 	return atCollection(c.meter, c.observed, func(_ context.Context, to metric.Observer) error {
 		for _, counter := range c.all {

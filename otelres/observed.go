@@ -57,7 +57,7 @@ func newObserved(meter metric.Meter, keys bool) (o *observed, all []metric.Obser
 	return o, all
 }
 
-// observe reads the sources at each collection.
+// observe reads the sources at each collection. It returns nil if the provider refuses to.
 func (a *adapter) observe(meter metric.Meter) (cancel func()) {
 	o, all := newObserved(meter, a.keys != nil)
 	build := metric.WithAttributes(attribute.String(names.KeyVersion, version.Built()))
@@ -68,14 +68,14 @@ func (a *adapter) observe(meter metric.Meter) (cancel func()) {
 	})
 }
 
-// atCollection has f called whenever the SDK collects, until unregister is.
+// atCollection has f called whenever the SDK collects, until unregister is; that is nil if the provider refuses.
 func atCollection(meter metric.Meter, of []metric.Observable, f metric.Callback) (unregister func()) {
 	registration, err := meter.RegisterCallback(f, of...)
 	if err != nil {
 		otel.Handle(fmt.Errorf("otelres: reading at collection: %w", err))
 	}
 	if registration == nil {
-		return func() {}
+		return nil
 	}
 	return func() {
 		if err := registration.Unregister(); err != nil {

@@ -1,6 +1,7 @@
 package otelres_test
 
 import (
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -236,4 +237,46 @@ func TestAProviderThatPanicsWhenAttached(t *testing.T) {
 		}
 		runtime.KeepAlive(s)
 	}
+}
+
+// refusing refuses the first callback.
+type refusing struct {
+	metric.MeterProvider
+	asked *int
+}
+
+type refusingMeter struct {
+	metric.Meter
+	asked *int
+}
+
+func (r refusing) Meter(name string, o ...metric.MeterOption) metric.Meter {
+	return refusingMeter{r.MeterProvider.Meter(name, o...), r.asked}
+}
+
+func (r refusingMeter) RegisterCallback(f metric.Callback, of ...metric.Observable) (metric.Registration, error) {
+	if *r.asked++; *r.asked == 1 {
+		return nil, errors.New("not now")
+	}
+	return r.Meter.RegisterCallback(f, of...)
+}
+
+// Counts that a provider refuses to read are not what a later adapter counts into.
+func TestAProviderThatRefusesOnce(t *testing.T) {
+	handled := handleErrors(t)
+	asked, reader := 0, sdkmetric.NewManualReader()
+	cfg := otelres.Config{TracerProvider: tracenoop.NewTracerProvider(),
+		MeterProvider: refusing{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), &asked}}
+	defer otelres.MustAttach(events.NewBus(), cfg)()
+	if errs := handled(); len(errs) != 1 {
+		t.Errorf("handled %v, want the refusal", errs)
+	}
+	bus := events.NewBus()
+	defer otelres.MustAttach(bus, cfg)()
+	s := bus.NewSource(pipelineSpec("users.get"))
+	observedCall(bus, s)
+	if got := seriesOf(collect(t, reader)[executions])[succeeded]; got != 1 {
+		t.Errorf("executions = %v, want 1", got)
+	}
+	runtime.KeepAlive(s)
 }
