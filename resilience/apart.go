@@ -22,7 +22,7 @@ func (c *caught[T]) forsaken(ctx context.Context, call Call, at place, discard f
 	if p, ok := find[*PanicError](failure); ok {
 		at.panicked(ctx, call, "operation", p.Value)
 	}
-	if delivers(c.err) && !call.valueless {
+	if delivers(c.err) {
 		discard(ctx, call, c.v)
 	}
 }

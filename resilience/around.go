@@ -42,12 +42,20 @@ func newAround[T any](b *builder[T], a around, next Next[T]) Next[T] {
 			}
 			call.release(mark, nil)
 		}
+		ended := false
+		defer func() {
+			if !ended && ran {
+				unreturned(ctx, call, b.discard, v, last)
+			}
+		}()
 		err = a.f(ctx, func(ctx context.Context) error {
 			supersede()
+			ran = false
 			v, last = next(ctx, call, op)
 			ran = true
 			return last
 		})
+		ended = true
 		if err != nil && !same(err, last) {
 			supersede()
 			err = asError(err)

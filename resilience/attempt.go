@@ -14,11 +14,12 @@ type attempting[T any] struct {
 	classify func(T, error) error
 	recover  bool
 	retries  *events.Source // the pipeline; nil if it does not retry
+	discard  func(context.Context, Call, T)
 }
 
 // newAttempting returns the innermost Next, as bare as the pipeline allows.
 func newAttempting[T any](b *builder[T], at place) Next[T] {
-	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics}
+	a := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, discard: b.discard}
 	if b.retries() {
 		a.retries = at.source
 	}
@@ -50,19 +51,29 @@ func (a *attempting[T]) recorded(ctx context.Context, call Call, op Operation[T]
 
 // observed runs an attempt whose beginning and end are told.
 func (a *attempting[T]) observed(limited context.Context, call Call, number int, kind events.AttemptKind, op Operation[T]) (v T, err error) {
-	rec, began := call.rec, call.clock()
+	rec, began, ctx := call.rec, call.clock(), limited
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.AttemptFinished]
+	at := running
+	defer func() {
+		if at == landed {
+			unreturned(ctx, call, a.discard, v, err)
+		}
+	}()
 	defer func() {
 		ended := now()
 		rec.working += time.Duration(ended - began)
 		ends.Finish(events.AttemptFinished{Meta: rec.meta(a.source, number, ended), Kind: kind, Outcome: outcome, Err: failure,
 			Duration: time.Duration(ended - began)})
+		if at == landed { // else it panics
+			at = returned
+		}
 	}()
 	started := events.AttemptStarted{Meta: rec.meta(a.source, number, began), Kind: kind, Delay: rec.delay}
 	rec.delay = 0
-	ctx := a.bus.Attempt.Begin(limited, started, &ends)
+	ctx = a.bus.Attempt.Begin(limited, started, &ends)
 	v, err = a.once(ctx, call, op)
+	at = landed
 	outcome, failure = attemptOutcome(limited, err)
 	return v, err
 }
@@ -85,7 +96,8 @@ func (a *attempting[T]) judged(ctx context.Context, call Call, v T, err error) (
 	if a.classify == nil || call.valueless && err == nil {
 		return v, err
 	}
-	judged := a.judge(ctx, call, v, err)
+	var judged error
+	guarded(ctx, call, a.discard, v, err, func() { judged = a.judge(ctx, call, v, err) })
 	if judged == NoFailure {
 		judged = nil
 	} else if judged == nil {

@@ -4,7 +4,7 @@ import "context"
 
 // newBreaking is a breaker at its place in a pipeline: what newGating makes of other gates, without the detours that a
 // closed breaker does not need.
-func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
+func newBreaking[T any](g *gating, b *Breaker, next Next[T], discard func(context.Context, Call, T)) Next[T] {
 	return func(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
 		var permit Permit
 		fast, admitted := b.fast.Load(), false
@@ -23,27 +23,29 @@ func newBreaking[T any](g *gating, b *Breaker, next Next[T]) Next[T] {
 				return v, g.refused(ctx, call, err)
 			}
 		}
-		settled := false
+		at := running
 		defer func() {
-			if !settled {
-				b.Settle(ctx, call, permit, Outcome{Kind: NotReturned, Err: errNotReturned})
+			if at != returned {
+				cutShort(ctx, g, call, permit, at, discard, v, err)
 			}
 		}()
 		v, err = next(ctx, call, op)
 		if err == nil && call.rec == nil && b.succeeded(permit) {
-			settled = true
+			at = returned
 			return v, nil
 		}
+		at = landed
 		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
 			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
 		}
-		settled = true
+		at = settled
 		if call.holds() && !g.early && delivers(err) {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
-			b.Settle(ctx, call, permit, outcome)
+			b.Settle(ctx, call, permit, outcome) // its handlers may end the goroutine
 		}
+		at = returned
 		return v, err
 	}
 }

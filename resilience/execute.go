@@ -87,17 +87,22 @@ func (f *folded[T]) recorded(ctx context.Context, call Call, op Operation[T], he
 
 // held runs a call whose value the layers hold until it is released.
 func (f *folded[T]) held(ctx context.Context, call Call, op Operation[T]) (v T, err error) {
-	held, late, handedOver := call.rec.held, errNotReturned, false
+	held, late, at := call.rec.held, errNotReturned, running
 	defer func() {
-		if !handedOver { // there is no value, or Hold did not return one
-			held.releaseAll(late)
+		if at == returned {
+			return
 		}
+		if at == landed { // Hold did not return
+			defer unreturned(ctx, call, f.discard, v, err)
+		}
+		held.releaseAll(late)
 	}()
 	v, err = f.unheld(ctx, call, op)
 	late = nil
 	if err == nil && len(held.ends) > 0 {
+		at = landed
 		v = f.hold(v, Held{held})
-		handedOver = true
+		at = returned
 	}
 	return v, err
 }
@@ -119,9 +124,21 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 	call.now, call.timed = rec.beganAt, true
 	outcome, failure := events.OutcomeFailure, errNotReturned
 	var ends events.Ends[events.ExecutionFinished]
-	defer func() { ends.Finish(f.finished(rec, outcome, failure)) }()
+	at := running
+	defer func() {
+		if at == landed {
+			unreturned(caller, call, f.discard, v, err)
+		}
+	}()
+	defer func() {
+		ends.Finish(f.finished(rec, outcome, failure))
+		if at == landed { // else it panics
+			at = returned
+		}
+	}()
 	ctx := f.bus.Execution.Begin(caller, events.ExecutionStarted{Meta: rec.meta(f.source, 0, rec.beganAt)}, &ends)
 	v, err = f.run(ctx, call, op)
+	at = landed
 	if err == nil {
 		if outcome, failure = events.OutcomeSuccess, nil; rec.fallback != nil {
 			outcome = events.OutcomeFallback

@@ -98,11 +98,15 @@ func (l *falling[T]) instead(ctx context.Context, call Call, v T, err error, mar
 		return v, err
 	}
 	cause := withoutMarks(failure)
-	if !l.handles(ctx, call, cause) {
-		return v, err
-	}
-	answer, own, returned := l.answer(ctx, call, v, cause)
-	if !returned {
+	var answer T
+	var own error
+	answered := false
+	guarded(ctx, call, l.discard, v, err, func() {
+		if l.handles(ctx, call, cause) {
+			answer, own, answered = l.answer(ctx, call, v, cause)
+		}
+	})
+	if !answered {
 		return v, err
 	}
 	replaced := !failingValue || !sameValue(v, answer)
@@ -119,7 +123,7 @@ func (l *falling[T]) instead(ctx context.Context, call Call, v T, err error, mar
 	if declined {
 		return answer, asError(err)
 	}
-	l.used(ctx, call, cause, own)
+	guarded(ctx, call, l.discard, answer, own, func() { l.used(ctx, call, cause, own) })
 	if own != nil {
 		return answer, l.joined(err, own, cause)
 	}

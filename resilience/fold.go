@@ -52,7 +52,7 @@ func fold[T any](cfg PipelineConfig[T], shared *events.Source) (*folded[T], erro
 	built = true
 	f := &folded[T]{
 		run: next, bus: b.bus, source: source, hold: cfg.Hold,
-		owned: shared == nil, counted: b.counted(), disturbers: b.disturbers(), description: description,
+		owned: shared == nil, counted: b.counted(), discard: b.discard, disturbers: b.disturbers(), description: description,
 		background: b.background, layers: b.cfg.Layers, nesting: b.newNesting(shared != nil),
 	}
 	if f.owned {
@@ -196,7 +196,7 @@ func (b *builder[T]) discarder(at place) func(context.Context, Call, T) {
 		discard = closeValue
 	}
 	return func(ctx context.Context, call Call, v T) {
-		if !call.drops() {
+		if call.valueless || !call.drops() {
 			return
 		}
 		if err := discarded(ctx, call, at, discard, v); err != nil && b.bus.DiscardFailed.Heard() {

@@ -51,9 +51,10 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 	if !asksFailureIf(gate) {
 		g.counts = nil
 	}
+	discard := b.discard
 	switch gate := gate.(type) {
 	case *Breaker:
-		return newBreaking(g, gate, next)
+		return newBreaking(g, gate, next, discard)
 	case *Bulkhead:
 		if b.cfg.Hold == nil {
 			return newPooling(g, gate, next)
@@ -76,13 +77,14 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 		if err != nil {
 			return v, g.refused(ctx, call.keyedBy(permit), err)
 		}
-		settled := false
+		at := running
 		defer func() {
-			if !settled {
-				gate.Settle(ctx, call, permit, Outcome{Kind: NotReturned, Err: errNotReturned})
+			if at != returned {
+				cutShort(ctx, g, call, permit, at, discard, v, err)
 			}
 		}()
 		v, err = next(ctx, call, op)
+		at = landed
 		outcome := Outcome{Kind: Succeeded}
 		if err != nil {
 			outcome = g.outcome(ctx, call, permit, err) // it asks a function of the user's, which may end the goroutine
@@ -93,12 +95,13 @@ func newGating[T any](b *builder[T], at place, gate Gate, next Next[T]) Next[T] 
 			permit = Permit{keyed: seen.keyed} // all that is left to do is to let go
 			limiter.measured(ctx, call, seen, outcome)
 		}
-		settled = true
+		at = settled
 		if later {
 			g.settleLater(ctx, call, permit, outcome)
 		} else {
-			gate.Settle(ctx, call, permit, outcome)
+			gate.Settle(ctx, call, permit, outcome) // its handlers may end the goroutine
 		}
+		at = returned
 		return v, err
 	}
 }

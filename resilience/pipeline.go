@@ -60,6 +60,7 @@ type folded[T any] struct {
 	bus         *events.Bus
 	source      *events.Source
 	hold        func(T, Held) T
+	discard     func(context.Context, Call, T)
 	owned       bool     // source is this pipeline's alone
 	counted     bool     // the operation's runs are counted in a record
 	disturbers  []*Chaos // while one is enabled they are, too

@@ -64,12 +64,15 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 			t.value = v
 		}
 		var reason events.Reason
-		if p, reason = l.decide(ctx, &call, &t, p.drawn); reason != 0 {
-			l.stopped(ctx, &call, &t, reason)
+		guarded(ctx, call, l.discard, v, err, func() {
+			if p, reason = l.decide(ctx, &call, &t, p.drawn); reason != 0 {
+				l.stopped(ctx, &call, &t, reason)
+			} else if l.bus.RetryScheduled.Heard() {
+				l.scheduled(ctx, &call, &t, p)
+			}
+		})
+		if reason != 0 {
 			return v, t.withLast(err, last)
-		}
-		if l.bus.RetryScheduled.Heard() {
-			l.scheduled(ctx, &call, &t, p)
 		}
 		left := failingValue || call.rec != nil // what this turn leaves must be let go of
 		if left && l.Budget == nil {
@@ -80,7 +83,7 @@ func (l *retrying[T]) again(ctx context.Context, call Call, op Operation[T], v T
 			lives = call.sleep(ctx, p.delay)
 		}
 		if lives && l.Budget != nil && !l.Budget.take() {
-			l.stopped(ctx, &call, &t, events.ReasonBudget)
+			guarded(ctx, call, l.discard, v, err, func() { l.stopped(ctx, &call, &t, events.ReasonBudget) })
 			return v, t.withLast(err, last)
 		}
 		if left && l.Budget != nil { // before it might have been the caller's

@@ -43,10 +43,10 @@ func TestWhatIsSharedByNestedPipelinesSurvivesEverything(t *testing.T) {
 					cfg.Hold = func(p *patient, held resilience.Held) *patient {
 						before := p.release
 						p.release = func(err error) {
-							held.Release(err)
 							if before != nil {
-								before(err)
+								defer before(err) // also if a handler ends the goroutine
 							}
+							held.Release(err)
 						}
 						return p
 					}

@@ -91,7 +91,7 @@ func newTiming[T any](b *builder[T], at place, t Timeout, next Next[T]) Next[T] 
 			return v, nil // who would hear that it is late?
 		}
 		if l.expired(ctx, limited) {
-			err = l.concluded(ctx, call, err)
+			guarded(ctx, call, b.discard, v, err, func() { err = l.concluded(ctx, call, err) })
 		}
 		return v, err
 	}
