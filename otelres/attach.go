@@ -17,8 +17,9 @@ import (
 // Attach makes spans and metrics of what happens on bus, as cfg says, until detach is called. It refuses a nil bus, bad
 // options, and a provider that is attached to the bus already ([ErrAttached]).
 //
-// detach removes all that was registered. What has begun is still ended: spans, and the counts of running calls. Calling
-// it again is harmless.
+// After detach nothing more is heard. What has begun is still ended: spans, and the counts of running calls. The provider
+// goes on telling what was counted, so that its Shutdown sends the last of it, and an adapter that is attached to the same
+// provider goes on from there. It tells nothing of the bus any more. Calling detach again is harmless.
 func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if bus == nil {
 		return nil, errors.New("otelres: nil bus")
@@ -30,20 +31,22 @@ func Attach(bus *events.Bus, cfg Config) (detach func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	attached := false
-	defer func() {
-		if !attached { // a provider, or a bus that is not one, panics
-			release()
-		}
-	}()
-	cancels := attach(bus, cfg)
-	attached = true
-	return sync.OnceFunc(func() {
+	var cancels []func()
+	undo := sync.OnceFunc(func() {
 		defer release()
 		for _, cancel := range cancels {
 			cancel()
 		}
-	}), nil
+	})
+	attached := false
+	defer func() {
+		if !attached { // a provider, or a bus that is not one, panics
+			undo()
+		}
+	}()
+	attach(bus, cfg, func(cancel func()) { cancels = append(cancels, cancel) })
+	attached = true
+	return undo, nil
 }
 
 // MustAttach is [Attach], and panics with its error.
@@ -63,7 +66,6 @@ type adapter struct {
 	pipelines          func(string) bool // nil: all
 	in                 *instruments
 	sources            *events.Table[source]
-	failures           failuresByName
 	times              readings.Times
 	keys               *readings.Keys // nil: none is told
 	readings           readings.Reader
@@ -73,14 +75,13 @@ type adapter struct {
 type source struct {
 	pipeline *pipeline
 	layer    *layer
-	zeroing  sync.Once
 }
 
-// attach returns what undoes it. Where spans and metrics go nowhere it does nothing.
-func attach(bus *events.Bus, cfg Config) (cancels []func()) {
+// attach hands over what undoes it. Where spans and metrics go nowhere it does nothing.
+func attach(bus *events.Bus, cfg Config, onDetach func(cancel func())) {
 	tracer, meter := cfg.tracer(), cfg.meter()
 	if tracer == nil && meter == nil {
-		return nil
+		return
 	}
 	if meter == nil {
 		meter = metricnoop.Meter{}
@@ -95,9 +96,11 @@ func attach(bus *events.Bus, cfg Config) (cancels []func()) {
 	}
 	a.readings = readings.Reader{Bus: bus, Time: a.timeOf, Keys: a.keys}
 	for _, s := range a.subscribe(bus) {
-		cancels = append(cancels, s.cancel)
+		onDetach(s.cancel)
 	}
-	return append(cancels, a.observe(meter))
+	if cancel := a.observe(meter); cancel != nil {
+		onDetach(cancel)
+	}
 }
 
 func (c Config) tracer() trace.Tracer {
@@ -128,7 +131,7 @@ func (a *adapter) open(s *events.Source) *source {
 	if a.pipelines != nil && s.Pipeline() != "" && !a.pipelines(s.Pipeline()) {
 		return nil
 	}
-	f := a.failures.of(s.Pipeline())
+	f := a.in.pipelines.of(s.Pipeline(), a.in.failures)
 	if s.Layer() == "" {
 		return &source{pipeline: newPipeline(s, a.in, f)}
 	}

@@ -165,10 +165,13 @@ func TestDetachRemovesWhatWasRegisteredAndEndsWhatHasBegun(t *testing.T) {
 	if got := seriesOf(all["resilience.executions"])[setOf("resilience.pipeline.name", "users.get", "resilience.outcome", "success")]; got != 1 {
 		t.Errorf("executions = %v, want 1: it had begun", got)
 	}
-	for _, name := range []string{"resilience.circuit_breaker.state", "resilience.execution.active", "resilience.build.info", "resilience.timeouts"} {
+	for _, name := range []string{"resilience.circuit_breaker.state", "resilience.execution.active", "resilience.build.info"} {
 		if s := seriesOf(all[name]); len(s) != 0 {
 			t.Errorf("%s is still told: %v", name, s)
 		}
+	}
+	if got := r.value("resilience.timeouts", "resilience.pipeline.name", "users.get", "resilience.layer.name", "timeout"); got != 0 {
+		t.Errorf("timeouts = %v, want 0: it came after detach", got)
 	}
 }
 

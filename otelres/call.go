@@ -89,7 +89,7 @@ func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (
 	if p == nil {
 		return nil, nil
 	}
-	if !a.traces(ctx) {
+	if !a.traces(ctx) || a.tracer == nil && p.attemptDuration == nil { // a count has no exemplar
 		return nil, p.untracedAttempt
 	}
 	c := &call{Context: ctx, a: a, p: p, execution: e.Execution, attempt: max(e.Attempt, 1)}

@@ -12,6 +12,7 @@ import (
 // failures knows the classes of errors of all pipelines of one name: they share series, so they share the bound on how
 // many there may be.
 type failures struct {
+	counter  *counter
 	pipeline attribute.KeyValue
 	types    events.ErrorTypes
 	mu       sync.Mutex                         // guards changes of series
@@ -42,20 +43,20 @@ func (f *failures) of(class string) *series {
 		}
 		maps.Copy(grown, *known)
 	}
-	s := newSeries(f.pipeline, attribute.String(events.KeyErrorType, class))
+	s := f.counter.of(f.pipeline, attribute.String(events.KeyErrorType, class))
 	grown[class] = s
 	f.series.Store(&grown)
 	return s
 }
 
-// failuresByName keeps the failures of each pipeline's name for as long as the adapter is attached: the SDK keeps their
-// series as long, so a pipeline that is made anew must not get a new allowance of classes.
+// failuresByName keeps the failures of each pipeline's name for as long as their series are told, so that a pipeline that is
+// made anew gets no new allowance of classes.
 type failuresByName struct {
 	mu    sync.Mutex
 	names map[string]*failures
 }
 
-func (b *failuresByName) of(pipeline string) *failures {
+func (b *failuresByName) of(pipeline string, c *counter) *failures {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.names[pipeline]
@@ -63,7 +64,7 @@ func (b *failuresByName) of(pipeline string) *failures {
 		if b.names == nil {
 			b.names = map[string]*failures{}
 		}
-		f = &failures{pipeline: attribute.String(events.KeyPipelineName, pipeline)}
+		f = &failures{counter: c, pipeline: attribute.String(events.KeyPipelineName, pipeline)}
 		b.names[pipeline] = f
 	}
 	return f

@@ -6,36 +6,21 @@ import (
 	"github.com/telltale-go/telltale/internal/names"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// instruments are those that are recorded to as events come. A histogram that [Config.Durations] rules out is a no-op.
+// instruments are what events are recorded to as they come. A histogram that [Config.Durations] rules out is nil.
 type instruments struct {
-	executions, attempts, failures, stops, rejections, timeouts, transitions metric.Int64Counter
-	fallbacks, hedgeWins, hedgeDenials, flights                              metric.Int64Counter
-	wait                                                                     metric.Float64Counter
-	executionAttempts                                                        metric.Int64Histogram
-	executionDuration, attemptDuration                                       metric.Float64Histogram
+	*counts
+	executionAttempts                  metric.Int64Histogram
+	executionDuration, attemptDuration metric.Float64Histogram
 }
 
 func newInstruments(meter metric.Meter, d Durations) *instruments {
 	m := maker{meter: meter}
 	i := &instruments{
-		executions:        m.counter(names.Executions),
-		attempts:          m.counter(names.Attempts),
-		failures:          m.counter(names.AttemptFailures),
-		stops:             m.counter(names.RetryStops),
-		rejections:        m.counter(names.Rejections),
-		timeouts:          m.counter(names.Timeouts),
-		transitions:       m.counter(names.BreakerTransitions),
-		fallbacks:         m.counter(names.Fallbacks),
-		hedgeWins:         m.counter(names.HedgeWins),
-		hedgeDenials:      m.counter(names.HedgeDenials),
-		flights:           m.counter(names.FlightCalls),
-		wait:              m.secondsCounter(names.ExecutionWait),
+		counts:            countsOf(meter),
 		executionAttempts: m.countHistogram(names.ExecutionAttempts),
 	}
-	i.executionDuration, i.attemptDuration = noop.Float64Histogram{}, noop.Float64Histogram{}
 	if d.ofExecutions() {
 		i.executionDuration = m.secondsHistogram(names.ExecutionDuration)
 	}
@@ -50,18 +35,6 @@ func newInstruments(meter metric.Meter, d Durations) *instruments {
 type maker struct {
 	meter    metric.Meter
 	observed *[]metric.Observable // gets those that are read at a collection
-}
-
-func (m maker) counter(i names.ID) metric.Int64Counter {
-	d := i.Of()
-	made, err := m.meter.Int64Counter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(d.Name, made, err)
-}
-
-func (m maker) secondsCounter(i names.ID) metric.Float64Counter {
-	d := i.Of()
-	made, err := m.meter.Float64Counter(d.Name, metric.WithUnit(d.Unit), metric.WithDescription(d.Doc))
-	return reported(d.Name, made, err)
 }
 
 func (m maker) countHistogram(i names.ID) metric.Int64Histogram {

@@ -1,13 +1,10 @@
 package otelres
 
 import (
-	"context"
-
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/internal/names"
 	"github.com/telltale-go/telltale/internal/readings"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 // layer is what is kept for one layer at its place in a pipeline, or for the state that layers share. It does not hold
@@ -16,79 +13,72 @@ type layer struct {
 	in       *instruments
 	failures *failures // of the pipeline
 
-	timeouts    *series
-	hedges      *series // wins and denials, by pipeline
-	fallbacks   *family[events.Outcome]
-	flights     *family[events.FlightRole]
-	rejections  *family[events.Reason]
-	stops       *family[events.Reason]
-	transitions families[events.State, events.Reason] // of a breaker's state
-	zeros       []zero                                // the counters' series over closed attributes
-	time        *readings.Time                        // of a breaker's state
-	keys        *readings.Layer                       // of a Keyed layer, where keys are told
-	info        *attribute.Set                        // of a layer of a pipeline
+	timeouts                func() *series // from their first use on, as they stand in few layers
+	hedgeWins, hedgeDenials func() *series
+	fallbacks               *family[events.Outcome, series]
+	flights                 *family[events.FlightRole, series]
+	rejections              *family[events.Reason, series]
+	stops                   *family[events.Reason, series]
+	transitions             families[events.State, events.Reason, series] // of a breaker's state
+
+	time *readings.Time  // of a breaker's state
+	keys *readings.Layer // of a Keyed layer, where keys are told
+	info *attribute.Set  // of a layer of a pipeline
 
 	name, layerType attribute.KeyValue
 }
 
-type zero struct {
-	counter metric.Int64Counter
-	series  *series
-}
-
 func newLayer(s *events.Source, in *instruments, f *failures) *layer {
-	reasons, states := events.Reasons(), events.States()
+	reasons, pipeline := events.Reasons(), pipelineOf(s)
 	l := &layer{
 		in: in, failures: f,
-		name:       attribute.String(events.KeyLayerName, s.Layer()),
-		layerType:  attribute.String(events.KeyLayerType, s.Type()),
-		timeouts:   newSeries(placeOf(s)...),
-		hedges:     newSeries(pipelineOf(s)...),
-		fallbacks:  newFamily(events.KeyOutcome, events.Outcomes(), pipelineOf(s)...),
-		flights:    newFamily(events.KeyFlightRole, events.FlightRoles(), pipelineOf(s)...),
-		rejections: newFamily(events.KeyReason, reasons, placeOf(s)...),
-		stops:      newFamily(events.KeyReason, reasons, pipelineOf(s)...),
+		name:         attribute.String(events.KeyLayerName, s.Layer()),
+		layerType:    attribute.String(events.KeyLayerType, s.Type()),
+		timeouts:     in.timeouts.onUse(placeOf(s)...),
+		hedgeWins:    in.hedgeWins.onUse(pipeline...),
+		hedgeDenials: in.hedgeDenials.onUse(pipeline...),
+		fallbacks:    newSeries(in.fallbacks, events.KeyOutcome, events.Outcomes(), pipeline...),
+		flights:      newSeries(in.flights, events.KeyFlightRole, events.FlightRoles(), pipeline...),
+		rejections:   newSeries(in.rejections, events.KeyReason, reasons, placeOf(s)...),
+		stops:        newSeries(in.stops, events.KeyReason, reasons, pipeline...),
 	}
 	switch {
 	case s.Pipeline() != "":
 		l.info = infoOf(s)
 		l.openPlace(s.Type())
 	case s.Type() == events.TypeBreaker:
-		l.transitions = newFamilies(events.KeyState, states, events.KeyReason, reasons, l.name)
+		l.transitions = newFamilies(events.States(), func(to events.State) *family[events.Reason, series] {
+			return newSeries(in.transitions, events.KeyReason, reasons, l.name, valueOf(events.KeyState, to))
+		})
 		for _, t := range events.Transitions() {
-			l.zeros = append(l.zeros, zero{in.transitions, l.transitions.of(t.To, t.Reason)})
+			l.transitions.of(t.To, t.Reason)
 		}
 	}
 	return l
 }
 
-// openPlace lists what a layer of this type may count in its pipeline.
+// openPlace makes the series of what a layer of this type may count in its pipeline, which thereby exist at zero.
 func (l *layer) openPlace(layerType string) {
 	for _, r := range events.RejectionReasons(layerType) {
-		l.zeros = append(l.zeros, zero{l.in.rejections, l.rejections.of(r)})
+		l.rejections.of(r)
 	}
 	switch layerType {
 	case events.TypeRetry:
 		for _, r := range events.StopReasons() {
-			l.zeros = append(l.zeros, zero{l.in.stops, l.stops.of(r)})
+			l.stops.of(r)
 		}
 	case events.TypeTimeout:
-		l.zeros = append(l.zeros, zero{l.in.timeouts, l.timeouts})
+		l.timeouts()
 	case events.TypeFallback:
-		l.zeros = append(l.zeros, zero{l.in.fallbacks, l.fallbacks.of(events.OutcomeFallback)},
-			zero{l.in.fallbacks, l.fallbacks.of(events.OutcomeFailure)})
+		l.fallbacks.of(events.OutcomeFallback)
+		l.fallbacks.of(events.OutcomeFailure)
 	case events.TypeSingleflight:
 		for _, role := range events.FlightRoles() {
-			l.zeros = append(l.zeros, zero{l.in.flights, l.flights.of(role)})
+			l.flights.of(role)
 		}
 	case events.TypeHedge:
-		l.zeros = append(l.zeros, zero{l.in.hedgeWins, l.hedges}, zero{l.in.hedgeDenials, l.hedges})
-	}
-}
-
-func (l *layer) zero(ctx context.Context) {
-	for _, z := range l.zeros {
-		z.counter.Add(ctx, 0, z.series.add...)
+		l.hedgeWins()
+		l.hedgeDenials()
 	}
 }
 

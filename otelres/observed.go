@@ -57,21 +57,25 @@ func newObserved(meter metric.Meter, keys bool) (o *observed, all []metric.Obser
 	return o, all
 }
 
-// observe reads the sources at each collection.
+// observe reads the sources at each collection. It returns nil if the provider refuses to.
 func (a *adapter) observe(meter metric.Meter) (cancel func()) {
 	o, all := newObserved(meter, a.keys != nil)
 	build := metric.WithAttributes(attribute.String(names.KeyVersion, version.Built()))
-	registration, err := meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
-		a.zero(context.WithoutCancel(ctx)) // it is done once
+	return atCollection(meter, all, func(_ context.Context, to metric.Observer) error {
 		a.read(o, to)
 		to.ObserveInt64(o.buildInfo, 1, build)
 		return nil
-	}, all...)
+	})
+}
+
+// atCollection has f called whenever the SDK collects, until unregister is; that is nil if the provider refuses.
+func atCollection(meter metric.Meter, of []metric.Observable, f metric.Callback) (unregister func()) {
+	registration, err := meter.RegisterCallback(f, of...)
 	if err != nil {
 		otel.Handle(fmt.Errorf("otelres: reading at collection: %w", err))
 	}
 	if registration == nil {
-		return func() {}
+		return nil
 	}
 	return func() {
 		if err := registration.Unregister(); err != nil {

@@ -66,12 +66,12 @@ func TestAProviderThatIsShutDownHarmsNoCall(t *testing.T) {
 
 // faulty panics whenever it is used.
 type (
-	faultyTracers struct{ tracenoop.TracerProvider }
-	faultyTracer  struct{ tracenoop.Tracer }
-	faultyMeters  struct{ metricnoop.MeterProvider }
-	faultyMeter   struct{ metricnoop.Meter }
-	faultyCounter struct{ metricnoop.Int64Counter }
-	faultyEnd     struct{ sdktrace.SpanProcessor }
+	faultyTracers   struct{ tracenoop.TracerProvider }
+	faultyTracer    struct{ tracenoop.Tracer }
+	faultyMeters    struct{ metricnoop.MeterProvider }
+	faultyMeter     struct{ metricnoop.Meter }
+	faultyHistogram struct{ metricnoop.Int64Histogram }
+	faultyEnd       struct{ sdktrace.SpanProcessor }
 )
 
 func (faultyTracers) Tracer(string, ...trace.TracerOption) trace.Tracer { return faultyTracer{} }
@@ -79,13 +79,13 @@ func (faultyTracer) Start(context.Context, string, ...trace.SpanStartOption) (co
 	panic("start")
 }
 func (faultyMeters) Meter(string, ...metric.MeterOption) metric.Meter { return faultyMeter{} }
-func (faultyMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return faultyCounter{}, nil
+func (faultyMeter) Int64Histogram(string, ...metric.Int64HistogramOption) (metric.Int64Histogram, error) {
+	return faultyHistogram{}, nil
 }
-func (faultyCounter) Add(context.Context, int64, ...metric.AddOption) { panic("add") }
-func (faultyCounter) Enabled(context.Context) bool                    { return true }
-func (faultyEnd) OnStart(context.Context, sdktrace.ReadWriteSpan)     {}
-func (faultyEnd) OnEnd(sdktrace.ReadOnlySpan)                         { panic("end") }
+func (faultyHistogram) Record(context.Context, int64, ...metric.RecordOption) { panic("record") }
+func (faultyHistogram) Enabled(context.Context) bool                          { return true }
+func (faultyEnd) OnStart(context.Context, sdktrace.ReadWriteSpan)             {}
+func (faultyEnd) OnEnd(sdktrace.ReadOnlySpan)                                 { panic("end") }
 
 // BUS-05: a provider that panics harms no call; the panics are counted.
 func TestAProviderThatPanicsHarmsNoCall(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAProviderThatPanicsHarmsNoCall(t *testing.T) {
 		"tracer": {TracerProvider: faultyTracers{}, MeterProvider: metricnoop.NewMeterProvider()},
 		"end of a span": {TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(faultyEnd{})),
 			MeterProvider: metricnoop.NewMeterProvider()},
-		"counter": {TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: faultyMeters{}},
+		"histogram": {TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: faultyMeters{}},
 	} {
 		bus := events.NewBus()
 		detach := otelres.MustAttach(bus, cfg)

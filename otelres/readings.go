@@ -1,7 +1,6 @@
 package otelres
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/telltale-go/telltale/events"
@@ -11,19 +10,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
-
-// zero makes the counters of new sources exist, where they can: it is called at collections, when an SDK is there.
-func (a *adapter) zero(ctx context.Context) {
-	for s := range a.sources.All {
-		s.zeroing.Do(func() {
-			if s.pipeline != nil {
-				s.pipeline.zero(ctx)
-			} else {
-				s.layer.zero(ctx)
-			}
-		})
-	}
-}
 
 // timeOf returns what is kept of a breaker's source, nil for others.
 func (a *adapter) timeOf(s *events.Source) *readings.Time {

@@ -32,22 +32,22 @@ type strictMeter struct {
 	m *strictMeters
 }
 
-func (s strictMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return strictCounter{m: s.m}, nil
+func (s strictMeter) Int64Histogram(string, ...metric.Int64HistogramOption) (metric.Int64Histogram, error) {
+	return strictNumbers{m: s.m}, nil
 }
 
 func (s strictMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
 	return strictHistogram{m: s.m}, nil
 }
 
-type strictCounter struct {
-	metricnoop.Int64Counter
+type strictNumbers struct {
+	metricnoop.Int64Histogram
 	m *strictMeters
 }
 
-func (c strictCounter) Enabled(context.Context) bool { return c.m.enabled }
-func (c strictCounter) Add(ctx context.Context, _ int64, _ ...metric.AddOption) {
-	c.m.contexts = append(c.m.contexts, ctx)
+func (h strictNumbers) Enabled(context.Context) bool { return h.m.enabled }
+func (h strictNumbers) Record(ctx context.Context, _ int64, _ ...metric.RecordOption) {
+	h.m.contexts = append(h.m.contexts, ctx)
 }
 
 type strictHistogram struct {
@@ -68,11 +68,10 @@ func TestRecordingGoesOnWhenTheCallerLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.execution(ctx, users, events.ExecutionFinished{Outcome: events.OutcomeCanceled, Err: context.Canceled}, func(ctx context.Context) {
 		r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: events.OutcomeCanceled}, func(context.Context) { cancel() })
-		r.bus.RetryStopped.Publish(ctx, events.RetryStopped{Meta: events.Meta{Source: layer(users, events.TypeRetry)}, Reason: events.ReasonCanceled})
 	})
 	traceID := r.ended("users.get").SpanContext().TraceID()
-	if n := len(meters.contexts); n != 5 { // attempt and its duration, stop, execution and its duration
-		t.Fatalf("%d recordings, want 5", n)
+	if n := len(meters.contexts); n != 3 { // the attempt's duration, the execution's, and how many attempts it took
+		t.Fatalf("%d recordings, want 3", n)
 	}
 	for i, ctx := range meters.contexts {
 		if _, limited := ctx.Deadline(); ctx.Err() != nil || ctx.Done() != nil || limited {
@@ -112,26 +111,33 @@ type typed struct{ asked *int }
 func (typed) Error() string       { return "typed" }
 func (e typed) ErrorType() string { *e.asked++; return "typed" }
 
-// OTEL-03: with nothing sampled and no instrument enabled, no attribute is computed.
+// OTEL-03: with nothing sampled and no metrics no attribute is computed. With metrics, the type of an attempt's error is.
 func TestNothingIsComputedForNobody(t *testing.T) {
-	meters := &strictMeters{}
-	asked := 0
-	for name, tracers := range map[string]trace.TracerProvider{
-		"nothing sampled": sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())),
-		"no provider":     tracenoop.NewTracerProvider(),
+	never, disabled := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), &strictMeters{}
+	for _, c := range []struct {
+		name    string
+		tracers trace.TracerProvider
+		meters  metric.MeterProvider
+		want    int
+	}{
+		{"nothing sampled, no metrics", never, metricnoop.NewMeterProvider(), 0},
+		{"no spans, no metrics", tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider(), 0},
+		{"no spans, no instrument enabled", tracenoop.NewTracerProvider(), disabled, 1},
+		{"nothing sampled, no instrument enabled", never, disabled, 1},
 	} {
-		r := newRig(t, func(c *otelres.Config) { c.TracerProvider, c.MeterProvider = tracers, meters })
+		asked := 0
+		r := newRig(t, func(cfg *otelres.Config) { cfg.TracerProvider, cfg.MeterProvider = c.tracers, c.meters })
 		users := r.pipeline("users.get", events.TypeRetry)
 		failure := typed{&asked}
 		r.execution(context.Background(), users, events.ExecutionFinished{Outcome: events.OutcomeFailure, Err: failure}, func(ctx context.Context) {
 			r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: events.OutcomeFailure, Err: failure}, nil)
 			r.bus.RetryScheduled.Publish(ctx, events.RetryScheduled{Meta: events.Meta{Source: layer(users, events.TypeRetry)}, Err: failure})
 		})
-		if asked != 0 {
-			t.Errorf("%s: the error's type was asked for %d times, want never", name, asked)
+		if asked != c.want {
+			t.Errorf("%s: the error's type was asked for %d times, want %d", c.name, asked, c.want)
 		}
 	}
-	if n := len(meters.contexts); n != 0 {
+	if n := len(disabled.contexts); n != 0 {
 		t.Errorf("%d recordings to instruments that are not enabled", n)
 	}
 }
@@ -161,8 +167,8 @@ type failingMeter struct {
 	err error
 }
 
-func (f failingMeter) Int64Counter(name string, o ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	c, _ := f.Meter.Int64Counter(name, o...)
+func (f failingMeter) Int64ObservableCounter(name string, o ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	c, _ := f.Meter.Int64ObservableCounter(name, o...)
 	return c, f.err
 }
 
@@ -176,8 +182,8 @@ func TestFailuresOfTheAdapterGoToTheHandler(t *testing.T) {
 	wrong := errors.New("wrong view")
 	r := newRig(t, func(c *otelres.Config) { c.MeterProvider = failingMeters{c.MeterProvider, wrong} })
 	errs := handled()
-	if len(errs) != 12 { // eleven counters, one registration
-		t.Errorf("%d errors handled, want 12: %v", len(errs), errs)
+	if len(errs) != 15 { // thirteen counters, two registrations
+		t.Errorf("%d errors handled, want 15: %v", len(errs), errs)
 	}
 	for _, err := range errs {
 		if !errors.Is(err, wrong) {
@@ -186,8 +192,8 @@ func TestFailuresOfTheAdapterGoToTheHandler(t *testing.T) {
 	}
 	users := r.pipeline("users.get")
 	r.succeed(context.Background(), users)
-	if got := r.value("resilience.executions", "resilience.pipeline.name", "users.get", "resilience.outcome", "success"); got != 1 {
-		t.Errorf("executions = %v, want 1", got)
+	if got := r.value("resilience.execution.duration", "resilience.pipeline.name", "users.get", "resilience.outcome", "success"); got != 1 {
+		t.Errorf("durations = %v, want 1", got)
 	}
 }
 
@@ -249,6 +255,25 @@ func TestMetricsAloneAllocateNothing(t *testing.T) {
 	}
 }
 
+// In a trace of the caller's, what its exemplars need is a call and its end for the execution, and nothing for an attempt
+// that is not measured.
+func TestExemplarsAllocateForWhatIsMeasured(t *testing.T) {
+	r := newRig(t, func(c *otelres.Config) {
+		c.TracerProvider, c.MeterProvider = tracenoop.NewTracerProvider(), sdkmetric.NewMeterProvider()
+	})
+	ctx, caller := r.tracers.Tracer("test").Start(context.Background(), "caller")
+	defer caller.End()
+	for _, c := range []struct {
+		layers []string
+		want   float64
+	}{{nil, 2}, {[]string{events.TypeRetry}, 4}} {
+		s := r.pipeline("users.get", c.layers...)
+		if n := testing.AllocsPerRun(100, func() { observedCallIn(ctx, r.bus, s) }); n != c.want {
+			t.Errorf("%v: %v allocations, want %v", c.layers, n, c.want)
+		}
+	}
+}
+
 // Spans cost what the same calls to the SDK cost, and four small allocations: a call and its end, for each interval.
 func TestSpansAllocateLittleMoreThanTheSDK(t *testing.T) {
 	tracers := sdktrace.NewTracerProvider()
@@ -261,10 +286,12 @@ func TestSpansAllocateLittleMoreThanTheSDK(t *testing.T) {
 	}
 }
 
-func observedCall(bus *events.Bus, s *events.Source) {
+func observedCall(bus *events.Bus, s *events.Source) { observedCallIn(context.Background(), bus, s) }
+
+func observedCallIn(ctx context.Context, bus *events.Bus, s *events.Source) {
 	meta := events.Meta{Source: s, Attempt: 1}
 	var ends events.Ends[events.ExecutionFinished]
-	ctx := bus.Execution.Begin(context.Background(), events.ExecutionStarted{Meta: meta}, &ends)
+	ctx = bus.Execution.Begin(ctx, events.ExecutionStarted{Meta: meta}, &ends)
 	var attempt events.Ends[events.AttemptFinished]
 	bus.Attempt.Begin(ctx, events.AttemptStarted{Meta: meta, Kind: events.AttemptInitial}, &attempt)
 	attempt.Finish(events.AttemptFinished{Meta: meta, Kind: events.AttemptInitial, Outcome: events.OutcomeSuccess, Duration: time.Millisecond})

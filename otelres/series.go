@@ -1,32 +1,12 @@
 package otelres
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 
 	"github.com/telltale-go/telltale/events"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
-
-// series is one set of attributes, prepared so that recording computes and allocates nothing.
-type series struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
-}
-
-func newSeries(attributes ...attribute.KeyValue) *series {
-	o := metric.WithAttributeSet(attribute.NewSet(attributes...))
-	return &series{[]metric.AddOption{o}, []metric.RecordOption{o}}
-}
-
-// count adds 1 to a counter.
-func (s *series) count(ctx context.Context, c metric.Int64Counter) {
-	if c.Enabled(ctx) {
-		c.Add(ctx, 1, s.add...)
-	}
-}
 
 // enum is what the values of package events that become attributes have in common.
 type enum interface {
@@ -34,48 +14,56 @@ type enum interface {
 	String() string
 }
 
-// family is the series that differ in the value of one enum. Each is made at its first use.
-type family[E enum] struct {
-	key   string
-	fixed []attribute.KeyValue
-	made  []atomic.Pointer[series] // by value
+// family is what is kept by the value of one enum. Each V is made at its first use.
+type family[E enum, V any] struct {
+	open func(E) *V
+	made []atomic.Pointer[V] // by value
 }
 
-func newFamily[E enum](key string, values []E, fixed ...attribute.KeyValue) *family[E] {
-	return &family[E]{key: key, fixed: fixed, made: make([]atomic.Pointer[series], len(values)+1)}
+// newFamily may call open several times for a value.
+func newFamily[E enum, V any](values []E, open func(E) *V) *family[E, V] {
+	return &family[E, V]{open, make([]atomic.Pointer[V], len(values)+1)}
 }
 
-// of returns the series of a value; one that the enum does not have, zero included, is _OTHER.
-func (f *family[E]) of(v E) *series {
+// newSeries is a counter's family of series that differ in one attribute.
+func newSeries[E enum](c *counter, key string, values []E, fixed ...attribute.KeyValue) *family[E, series] {
+	return newFamily(values, func(v E) *series { return c.of(append(slices.Clone(fixed), valueOf(key, v))...) })
+}
+
+// of returns what is kept for a value; one that the enum does not have, zero included, is _OTHER.
+func (f *family[E, V]) of(v E) *V {
 	if int(v) >= len(f.made) {
 		v = 0
 	}
-	if s := f.made[v].Load(); s != nil {
-		return s
+	if kept := f.made[v].Load(); kept != nil {
+		return kept
 	}
-	s := newSeries(append(slices.Clone(f.fixed), attribute.String(f.key, textOf(v)))...)
-	f.made[v].Store(s)
-	return s
+	kept := f.open(v)
+	f.made[v].Store(kept)
+	return kept
 }
 
 // families are a family for each value of another enum.
-type families[E, F enum] []*family[F]
+type families[E, F enum, V any] []*family[F, V]
 
-func newFamilies[E, F enum](key string, values []E, innerKey string, inner []F, fixed ...attribute.KeyValue) families[E, F] {
-	all := make(families[E, F], len(values)+1)
+func newFamilies[E, F enum, V any](values []E, open func(E) *family[F, V]) families[E, F, V] {
+	all := make(families[E, F, V], len(values)+1)
 	for v := range all {
-		all[v] = newFamily(innerKey, inner, append(slices.Clone(fixed), attribute.String(key, textOf(E(v))))...)
+		all[v] = open(E(v))
 	}
 	return all
 }
 
-// of returns the series of two values, treating those that the enums do not have as [family.of] does.
-func (f families[E, F]) of(v E, inner F) *series {
+// of returns what is kept for two values, treating those that the enums do not have as [family.of] does.
+func (f families[E, F, V]) of(v E, inner F) *V {
 	if int(v) >= len(f) {
 		v = 0
 	}
 	return f[v].of(inner)
 }
+
+// valueOf returns the attribute that has a value of an enum.
+func valueOf[E enum](key string, v E) attribute.KeyValue { return attribute.String(key, textOf(v)) }
 
 func textOf[E enum](v E) string {
 	if v == 0 {

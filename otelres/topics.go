@@ -30,7 +30,7 @@ func (a *adapter) retryStopped(ctx context.Context, e events.RetryStopped) {
 	if l == nil {
 		return
 	}
-	l.stops.of(e.Reason).count(exemplars(ctx), l.in.stops)
+	l.stops.of(e.Reason).count()
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventRetryStopped, l.name, attribute.String(events.KeyReason, e.Reason.String()),
 			attribute.String(events.KeyErrorType, l.failures.class(e.Err)))
@@ -42,7 +42,7 @@ func (a *adapter) callRejected(ctx context.Context, e events.CallRejected) {
 	if l == nil {
 		return
 	}
-	l.rejections.of(e.Reason).count(exemplars(ctx), l.in.rejections)
+	l.rejections.of(e.Reason).count()
 	l.keys.Rejected(e.Key, e.Reason)
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventRejected, l.name, l.layerType, attribute.String(events.KeyReason, e.Reason.String()))
@@ -54,7 +54,7 @@ func (a *adapter) timedOut(ctx context.Context, e events.TimedOut) {
 	if l == nil {
 		return
 	}
-	l.timeouts.count(exemplars(ctx), l.in.timeouts)
+	l.timeouts().count()
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventTimedOut, l.name, attribute.Float64(keyTimeoutLimit, e.Limit.Seconds()))
 	}
@@ -65,7 +65,7 @@ func (a *adapter) stateChanged(ctx context.Context, e events.BreakerStateChanged
 	if l == nil || l.transitions == nil {
 		return
 	}
-	l.transitions.of(e.To, e.Reason).count(exemplars(ctx), l.in.transitions)
+	l.transitions.of(e.To, e.Reason).count()
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventStateChanged, l.name, attribute.String(events.KeyStateFrom, e.From.String()),
 			attribute.String(events.KeyState, e.To.String()), attribute.String(events.KeyReason, e.Reason.String()))
@@ -73,9 +73,9 @@ func (a *adapter) stateChanged(ctx context.Context, e events.BreakerStateChanged
 }
 
 // hedgeSettled counts the calls that a hedge won. One whose last failure is a hedge's was won by nobody.
-func (a *adapter) hedgeSettled(ctx context.Context, e events.HedgeSettled) {
+func (a *adapter) hedgeSettled(_ context.Context, e events.HedgeSettled) {
 	if l := a.layerOf(e.Meta); l != nil && e.Kind == events.AttemptHedge && e.Err == nil {
-		l.hedges.count(exemplars(ctx), l.in.hedgeWins)
+		l.hedgeWins().count()
 	}
 }
 
@@ -84,7 +84,7 @@ func (a *adapter) hedgeDenied(ctx context.Context, e events.HedgeDenied) {
 	if l == nil {
 		return
 	}
-	l.hedges.count(exemplars(ctx), l.in.hedgeDenials)
+	l.hedgeDenials().count()
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventHedgeDenied, l.name, attribute.String(events.KeyReason, e.Reason.String()))
 	}
@@ -107,7 +107,7 @@ func (a *adapter) fallbackUsed(ctx context.Context, e events.FallbackUsed) {
 	if l == nil {
 		return
 	}
-	l.fallbacks.of(e.Outcome).count(exemplars(ctx), l.in.fallbacks)
+	l.fallbacks.of(e.Outcome).count()
 	if span := a.recording(ctx); span != nil {
 		addSpanEvent(span, spanEventFallbackUsed, l.name, attribute.String(events.KeyOutcome, e.Outcome.String()),
 			attribute.String(events.KeyErrorType, l.failures.class(e.Cause)))
@@ -120,7 +120,7 @@ func (a *adapter) flightJoined(ctx context.Context, e events.FlightJoined) {
 	if l == nil {
 		return
 	}
-	l.flights.of(e.Role).count(exemplars(ctx), l.in.flights)
+	l.flights.of(e.Role).count()
 	span := a.recordingSpan(ctx)
 	if span == nil {
 		return
@@ -142,12 +142,4 @@ func (a *adapter) layerOf(m events.Meta) *layer {
 		return s.layer
 	}
 	return nil
-}
-
-// exemplars returns what of a context matters to a counter: the sampled trace, if there is one, and never the end.
-func exemplars(ctx context.Context) context.Context {
-	if !trace.SpanContextFromContext(ctx).IsSampled() {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
 }
