@@ -94,9 +94,7 @@ func (a *adapter) attemptStarted(ctx context.Context, e events.AttemptStarted) (
 	}
 	c := &call{Context: ctx, a: a, p: p, execution: e.Execution, attempt: max(e.Attempt, 1)}
 	if a.tracer != nil && (p.retried || !a.omitSingleAttempts) {
-		if e.Kind == events.AttemptInitial && e.Attempt == 1 {
-			c.begin(p.attemptName, p.firstOptions)
-		} else if c.begin(p.attemptName, p.attemptOptions[e.Kind]); c.recording {
+		if c.begin(p.attemptName, p.attemptOptions[e.Kind]); c.recording && e.Kind != events.AttemptInitial {
 			setAttemptStart(c.span, &e)
 		}
 	}
@@ -112,7 +110,7 @@ func (c *call) finishAttempt(e events.AttemptFinished) {
 		if failed(e.Outcome) {
 			class = c.p.failures.class(e.Err)
 		}
-		setAttemptEnd(c.span, e.Outcome, class)
+		setAttemptEnd(c.span, &e, class)
 	}
 	c.p.attemptFinished(lasting{c}, &e, class)
 }

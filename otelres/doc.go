@@ -12,6 +12,9 @@
 // Counting is an atomic addition: the SDK reads the counters, too, when it collects. Durations are recorded as calls end and
 // carry exemplars of sampled traces; counters carry none, and with delta temporality one that did not move is told as 0.
 //
+// A sampler sees the pipeline of an execution's span, and the kind of an attempt's, unless it is the initial one: that gets
+// all its attributes at its end.
+//
 // The package imports OpenTelemetry's API only: it sets no global and installs no exporter. With providers that do nothing
 // it does nothing. Its own failures go to otel.Handle.
 package otelres

@@ -27,7 +27,6 @@ type pipeline struct {
 	attemptName      string // of the spans
 	executionOptions []trace.SpanStartOption
 	attemptOptions   [][]trace.SpanStartOption // by events.AttemptKind
-	firstOptions     []trace.SpanStartOption   // of the first attempt, its number included
 
 	// untracedExecution and untracedAttempt are the ends of those that no trace knows of, bound once.
 	untracedExecution func(events.ExecutionFinished)
@@ -71,11 +70,9 @@ func newPipeline(s *events.Source, in *instruments, f *failures) *pipeline {
 		attemptOptions:   make([][]trace.SpanStartOption, len(kinds)+1),
 	}
 	for _, k := range kinds {
-		kind := attribute.String(events.KeyAttemptKind, k.String())
-		p.attemptOptions[k] = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(kind)}
-		if k == events.AttemptInitial {
-			p.firstOptions = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal),
-				trace.WithAttributes(kind, attribute.Int(events.KeyAttemptNumber, 1))}
+		p.attemptOptions[k] = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal)}
+		if k != events.AttemptInitial { // that says so at its end, with all else: each time costs the SDK two allocations
+			p.attemptOptions[k] = append(p.attemptOptions[k], trace.WithAttributes(attribute.String(events.KeyAttemptKind, k.String())))
 		}
 	}
 	if p.retried {

@@ -12,9 +12,13 @@ import (
 // What is written on spans, all of it only if the span is recording. Statuses are described by the error's class: its
 // text may hold personal data.
 
-// atFirst is what is written of an execution that succeeded at its first attempt and waited for nothing, and its first
-// element what is of the attempt: made once, since most calls are such.
-var atFirst = []attribute.KeyValue{attribute.String(events.KeyOutcome, events.OutcomeSuccess.String()), attribute.Int(events.KeyAttempts, 1)}
+// atFirst and firstAttempt are what is written of an execution that succeeded at its first attempt and waited for nothing,
+// and of the attempt: made once, since most calls are such. The outcome stands first.
+var (
+	atFirst      = []attribute.KeyValue{attribute.String(events.KeyOutcome, events.OutcomeSuccess.String()), attribute.Int(events.KeyAttempts, 1)}
+	firstAttempt = []attribute.KeyValue{atFirst[0],
+		attribute.String(events.KeyAttemptKind, events.AttemptInitial.String()), attribute.Int(events.KeyAttemptNumber, 1)}
+)
 
 func setExecution(span trace.Span, e *events.ExecutionFinished, f *failures) {
 	if e.Outcome == events.OutcomeSuccess && e.Attempts == 1 && e.Reason == 0 && e.Layer == nil && e.Backoff == 0 && e.Queued == 0 {
@@ -43,6 +47,7 @@ func setExecution(span trace.Span, e *events.ExecutionFinished, f *failures) {
 	span.SetAttributes(attributes...)
 }
 
+// setAttemptStart is for attempts that are not the first.
 func setAttemptStart(span trace.Span, e *events.AttemptStarted) {
 	number := attribute.Int(events.KeyAttemptNumber, e.Attempt)
 	if e.Kind != events.AttemptRetry {
@@ -53,18 +58,26 @@ func setAttemptStart(span trace.Span, e *events.AttemptStarted) {
 }
 
 // setAttemptEnd has the class of the error if the outcome is a failure, else "".
-func setAttemptEnd(span trace.Span, o events.Outcome, class string) {
-	if o == events.OutcomeSuccess {
-		span.SetAttributes(atFirst[:1]...)
+func setAttemptEnd(span trace.Span, e *events.AttemptFinished, class string) {
+	initial := e.Kind == events.AttemptInitial
+	switch {
+	case e.Outcome != events.OutcomeSuccess:
+	case !initial:
+		span.SetAttributes(firstAttempt[:1]...)
+		return
+	case e.Attempt == 1:
+		span.SetAttributes(firstAttempt...)
 		return
 	}
-	outcome := attribute.String(events.KeyOutcome, o.String())
-	if class == "" {
-		span.SetAttributes(outcome)
-		return
+	attributes := append(make([]attribute.KeyValue, 0, 4), attribute.String(events.KeyOutcome, e.Outcome.String()))
+	if initial {
+		attributes = append(attributes, firstAttempt[1], attribute.Int(events.KeyAttemptNumber, e.Attempt))
 	}
-	span.SetAttributes(outcome, attribute.String(events.KeyErrorType, class))
-	span.SetStatus(codes.Error, class)
+	if class != "" {
+		attributes = append(attributes, attribute.String(events.KeyErrorType, class))
+		span.SetStatus(codes.Error, class)
+	}
+	span.SetAttributes(attributes...)
 }
 
 // recording returns the span that takes the events of a call, nil if there is none.

@@ -238,3 +238,45 @@ func TestNestedCallsAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// looks is a sampler that takes everything, and keeps what it was shown.
+type looks struct{ saw map[string]string }
+
+func (l looks) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	for _, a := range p.Attributes {
+		l.saw[p.Name+" "+string(a.Key)] += a.Value.String() + " "
+	}
+	return sdktrace.SamplingResult{Decision: sdktrace.RecordAndSample}
+}
+
+func (looks) Description() string { return "looks" }
+
+// OTEL-01: what a sampler can decide by; the kind and number of the first attempt come at its end, whatever its outcome.
+func TestASamplerSeesThePipelineAndThatAnAttemptIsARetry(t *testing.T) {
+	sampler := looks{map[string]string{}}
+	r := newRig(t, func(c *otelres.Config) { c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler)) })
+	users := r.pipeline("users.get", events.TypeRetry)
+	r.execution(context.Background(), users, events.ExecutionFinished{Outcome: events.OutcomeSuccess, Attempts: 2}, func(ctx context.Context) {
+		r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: events.OutcomeFailure, Err: errDown}, nil)
+		r.attempt(ctx, users, 2, 0, events.AttemptFinished{Outcome: events.OutcomeSuccess}, nil)
+	})
+	want := map[string]string{"users.get resilience.pipeline.name": "users.get ", "users.get attempt resilience.attempt.kind": "retry "}
+	if !maps.Equal(sampler.saw, want) {
+		t.Errorf("a sampler saw %v, want %v", sampler.saw, want)
+	}
+}
+
+// OTEL-01
+func TestTheFirstAttemptHasItsKindAndNumberWhateverItsOutcome(t *testing.T) {
+	for _, outcome := range events.AttemptOutcomes() {
+		r := newRig(t)
+		users := r.pipeline("users.get", events.TypeRetry)
+		r.execution(context.Background(), users, events.ExecutionFinished{Outcome: outcome, Attempts: 1, Err: errDown}, func(ctx context.Context) {
+			r.attempt(ctx, users, 1, 0, events.AttemptFinished{Outcome: outcome, Err: errDown}, nil)
+		})
+		got := attributesOf(r.ended("users.get attempt"))
+		if got["resilience.attempt.kind"] != "initial" || got["resilience.attempt.number"] != "1" || got["resilience.outcome"] != outcome.String() {
+			t.Errorf("%v: %v", outcome, got)
+		}
+	}
+}
