@@ -77,6 +77,7 @@ func (e *established) watch() {
 
 // finished is what the channel calls when the stream has ended.
 func (e *established) finished(err error) {
+	e.evidence.finish(err)
 	e.mu.Lock()
 	e.isDone, e.how = true, err
 	watching := e.watching

@@ -99,7 +99,7 @@ func (s *server) cut() {
 	}
 }
 
-func serve(t *testing.T, does script, opts ...grpc.ServerOption) *server {
+func serve(t testing.TB, does script, opts ...grpc.ServerOption) *server {
 	t.Helper()
 	s := &server{script: does, listener: bufconn.Listen(1 << 16)}
 	g := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
@@ -140,7 +140,7 @@ func serve(t *testing.T, does script, opts ...grpc.ServerOption) *server {
 }
 
 // connect makes a channel to the server.
-func connect(t *testing.T, s *server, opts ...grpc.DialOption) *grpc.ClientConn {
+func connect(t testing.TB, s *server, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	cc, err := grpc.NewClient("passthrough:///server.test", append(opts,
 		grpc.WithContextDialer(s.dial), grpc.WithTransportCredentials(insecure.NewCredentials()),
