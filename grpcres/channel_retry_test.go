@@ -1,7 +1,6 @@
 package grpcres_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // policy has a channel retry by itself.
@@ -36,9 +36,7 @@ func TestChannelsOwnRetryIsSwitchedOff(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.served(t, 3)
-	if w := heard.codes(); len(w) != 0 {
-		t.Errorf("it was warned of %v", w)
-	}
+	resiliencetest.WantNone[events.ConfigWarning](t, heard)
 }
 
 // GRPC-03: who takes the interceptors alone is told, once a method.
@@ -57,12 +55,11 @@ func TestChannelsOwnRetryIsReported(t *testing.T) {
 			all(st)
 		}
 	}
-	if w := heard.codes(); !slices.Equal(w, []string{events.WarningNestedRetry, events.WarningNestedRetry}) {
-		t.Fatalf("it was warned of %v", w)
-	}
-	for i, method := range []string{callMethod, downMethod} {
-		if m := heard.warnings[i].Message; !strings.Contains(m, method) {
-			t.Errorf("the warning is %q", m)
+	nested := events.ConfigWarning{Code: events.WarningNestedRetry}
+	resiliencetest.Want(t, heard, nested, nested)
+	for i, w := range resiliencetest.Of[events.ConfigWarning](heard) {
+		if method := []string{callMethod, downMethod}[i%2]; !strings.Contains(w.Message, method) {
+			t.Errorf("the warning is %q", w.Message)
 		}
 	}
 	if w := c.Describe().Warnings; len(w) != 2 {
@@ -80,13 +77,13 @@ func TestChannelWithoutARetryIsNotReported(t *testing.T) {
 		"no policy": {[]resilience.Layer{thrice}, nil},
 		"no retry":  {[]resilience.Layer{resilience.Retry{MaxAttempts: 1}}, []grpc.DialOption{policy}},
 	} {
-		cl, heard := client(t, layers(c.layers...))
-		if _, err := call(t.Context(), connect(t, s, append(c.opts, grpc.WithChainUnaryInterceptor(cl.Unary))...), "x"); err != nil {
-			t.Error(err)
-		}
-		if w := heard.codes(); len(w) != 0 {
-			t.Errorf("%s: it was warned of %v", name, w)
-		}
+		t.Run(name, func(t *testing.T) {
+			cl, heard := client(t, layers(c.layers...))
+			if _, err := call(t.Context(), connect(t, s, append(c.opts, grpc.WithChainUnaryInterceptor(cl.Unary))...), "x"); err != nil {
+				t.Error(err)
+			}
+			resiliencetest.WantNone[events.ConfigWarning](t, heard)
+		})
 	}
 }
 
@@ -109,7 +106,7 @@ func TestRetriesOfTheChannelProveNothing(t *testing.T) {
 			if _, err := call(t.Context(), connect(t, s, opts...), "x"); err == nil {
 				t.Error("no error")
 			}
-			heard.stops(t, c.stops)
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: c.stops})
 		})
 	}
 }
@@ -122,5 +119,5 @@ func TestAnswersThatAreNotTheChannelsProveNothing(t *testing.T) {
 	if _, err := call(t.Context(), cc, "x"); err == nil {
 		t.Error("no error")
 	}
-	heard.stops(t, events.ReasonNotRetryable)
+	resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 }

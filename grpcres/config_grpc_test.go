@@ -10,6 +10,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // bad is a wrong value of a field, and a part of what is allowed. nil: any value is fine.
@@ -124,7 +125,7 @@ func TestOwnOnRetryIsStillAsked(t *testing.T) {
 	for _, l := range []resilience.Layer{own, &own} {
 		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{l}, Idempotent: idempotent})
 		call(t.Context(), connect(t, s, c.DialOptions()...), "x")
-		heard.stops(t, events.ReasonStopped)
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonStopped})
 	}
 	if asked != 2 {
 		t.Errorf("it was asked %d times", asked)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // The methods of the server, which take and give StringValues.
@@ -155,7 +155,7 @@ func connect(t testing.TB, s *server, opts ...grpc.DialOption) *grpc.ClientConn 
 
 var thrice = resilience.Retry{MaxAttempts: 3, Backoff: resilience.Constant(5 * time.Millisecond)}
 
-func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *told) {
+func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *resiliencetest.Recorder) {
 	t.Helper()
 	if cfg.Name == "" {
 		cfg.Name = "test"
@@ -163,7 +163,7 @@ func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *told) {
 	if cfg.Bus == nil {
 		cfg.Bus = events.NewBus()
 	}
-	heard := listen(cfg.Bus)
+	heard := resiliencetest.Record(cfg.Bus)
 	c, err := grpcres.NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -216,69 +216,6 @@ func sendText(s interface{ SendMsg(any) error }, v string) error {
 }
 
 var errDown = status.Error(codes.Unavailable, "down")
-
-// told keeps what a bus tells.
-type told struct {
-	mu        sync.Mutex
-	scheduled []events.RetryScheduled
-	stopped   []events.Reason
-	attempts  []events.AttemptFinished
-	finished  []events.ExecutionFinished
-	warnings  []events.ConfigWarning
-}
-
-func listen(bus *events.Bus) *told {
-	l := new(told)
-	bus.RetryScheduled.Subscribe(func(_ context.Context, e events.RetryScheduled) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.scheduled = append(l.scheduled, e)
-	})
-	bus.RetryStopped.Subscribe(func(_ context.Context, e events.RetryStopped) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.stopped = append(l.stopped, e.Reason)
-	})
-	bus.Attempt.Observe(func(ctx context.Context, _ events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
-		return ctx, func(e events.AttemptFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.attempts = append(l.attempts, e)
-		}
-	})
-	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
-		return ctx, func(e events.ExecutionFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.finished = append(l.finished, e)
-		}
-	})
-	bus.ConfigWarning.Subscribe(func(_ context.Context, e events.ConfigWarning) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.warnings = append(l.warnings, e)
-	})
-	return l
-}
-
-// codes returns the codes of the warnings.
-func (l *told) codes() (all []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.warnings {
-		all = append(all, w.Code)
-	}
-	return all
-}
-
-func (l *told) stops(t *testing.T, want ...events.Reason) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !slices.Equal(l.stopped, want) {
-		t.Errorf("retries stopped because of %v, want %v", l.stopped, want)
-	}
-}
 
 func (s *server) served(t *testing.T, want int) {
 	t.Helper()

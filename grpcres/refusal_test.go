@@ -9,6 +9,7 @@ import (
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // GRPC-01: refusals have a status, and are still found.
@@ -44,7 +45,7 @@ func TestFailuresOfTheServerCountForBreakers(t *testing.T) {
 		if breaker.State() != want {
 			t.Errorf("%v: the breaker is %v", code, breaker.State())
 		}
-		if typ := events.ErrorType(heard.finished[0].Err); typ != map[codes.Code]string{
+		if typ := events.ErrorType(resiliencetest.Of[events.ExecutionFinished](heard)[0].Err); typ != map[codes.Code]string{
 			codes.Unavailable: "UNAVAILABLE", codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED",
 			codes.NotFound: "NOT_FOUND", codes.InvalidArgument: "INVALID_ARGUMENT", codes.Internal: "INTERNAL", codes.Unknown: "UNKNOWN"}[code] {
 			t.Errorf("%v: the error's type is %q", code, typ)

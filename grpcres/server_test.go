@@ -17,16 +17,17 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // guarded is a server whose calls pass layers.
-func guarded(t *testing.T, does script, cfg grpcres.ServerConfig) (*server, *told) {
+func guarded(t *testing.T, does script, cfg grpcres.ServerConfig) (*server, *resiliencetest.Recorder) {
 	t.Helper()
 	cfg.Name = "server"
 	if cfg.Bus == nil {
 		cfg.Bus = events.NewBus()
 	}
-	heard := listen(cfg.Bus)
+	heard := resiliencetest.Record(cfg.Bus)
 	g, err := grpcres.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -128,9 +129,7 @@ func TestClientWaitsForAServerThatSheds(t *testing.T) {
 		once = true
 		return cc.Invoke(ctx, method, new(text), reply, opts...)
 	})
-	if len(heard.scheduled) != 1 || heard.scheduled[0].Delay != 30*time.Millisecond || heard.finished[0].Err != nil {
-		t.Errorf("scheduled %+v, ended with %v", heard.scheduled, heard.finished[0].Err)
-	}
+	resiliencetest.Want(t, heard, events.RetryScheduled{Delay: 30 * time.Millisecond}, events.ExecutionFinished{Outcome: events.OutcomeSuccess})
 }
 
 // The priority travels with the call, unless the server decides.
@@ -202,14 +201,15 @@ func TestHandlerThatPanics(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { return used(places) == 0 })
-	for _, e := range heard.finished {
+	told := resiliencetest.Of[events.ExecutionFinished](heard)
+	for _, e := range told {
 		var p *resilience.PanicError
 		if !errors.As(e.Err, &p) || p.Value != "secret" || len(p.Stack) == 0 {
 			t.Errorf("told is %v", e.Err)
 		}
 	}
-	if len(heard.finished) != 2 {
-		t.Errorf("%d executions are told", len(heard.finished))
+	if len(told) != 2 {
+		t.Errorf("%d executions are told", len(told))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // downStream answers with three messages; fails says after how many of them the nth stream fails, negative for never.
@@ -54,8 +55,9 @@ func TestStreamIsEstablishedAnew(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	s.served(t, 3)
-	if len(heard.scheduled) != 2 || !slices.Equal(s.before, []string{"1", "2"}) {
-		t.Errorf("%d retries, numbered %v", len(heard.scheduled), s.before)
+	resiliencetest.Want(t, heard, events.RetryScheduled{}, events.RetryScheduled{})
+	if !slices.Equal(s.before, []string{"1", "2"}) {
+		t.Errorf("the retries are numbered %v", s.before)
 	}
 }
 
@@ -73,8 +75,9 @@ func TestStreamIsNeverRetriedAfterTheFirstMessage(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	s.served(t, 1)
-	if len(heard.scheduled) != 0 || used(places) != 0 {
-		t.Errorf("%d retries, %d places held", len(heard.scheduled), used(places))
+	resiliencetest.WantNone[events.RetryScheduled](t, heard)
+	if used(places) != 0 {
+		t.Errorf("%d places held", used(places))
 	}
 }
 
@@ -99,8 +102,8 @@ func TestStreamOfAMethodThatIsNotIdempotentIsSentOnce(t *testing.T) {
 		t.Errorf("sending on it gives %v", err)
 	}
 	s.served(t, 1)
-	heard.stops(t, events.ReasonNotRetryable)
-	if len(heard.scheduled) == 0 {
+	resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+	if len(resiliencetest.Of[events.RetryScheduled](heard)) == 0 {
 		t.Error("the dial that failed was not tried again")
 	}
 }
@@ -121,8 +124,11 @@ func TestStreamHeedsPushback(t *testing.T) {
 		}
 		_, err = all(st)
 		s.served(t, calls)
-		if (err == nil) != (calls == 2) || calls == 2 && heard.scheduled[0].Delay != 20*time.Millisecond {
-			t.Errorf("%s: got %v, scheduled %+v", value, err, heard.scheduled)
+		if (err == nil) != (calls == 2) {
+			t.Errorf("%s: got %v", value, err)
+		}
+		if calls == 2 {
+			resiliencetest.Want(t, heard, events.RetryScheduled{Delay: 20 * time.Millisecond})
 		}
 		if md := st.Trailer()["grpc-retry-pushback-ms"]; (len(md) == 1) != (calls == 1) {
 			t.Errorf("%s: the trailer has %v", value, md)
@@ -255,7 +261,5 @@ func TestHeaderIsThatOfTheOnlyAttempt(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.served(t, 1)
-	if len(heard.scheduled) != 0 {
-		t.Error("it was retried")
-	}
+	resiliencetest.WantNone[events.RetryScheduled](t, heard)
 }

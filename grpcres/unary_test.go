@@ -18,6 +18,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 func echo(_ context.Context, _ int, in string) (string, error) { return in + "!", nil }
@@ -44,10 +45,11 @@ func TestPeerThatIsNotReachedIsTriedAgain(t *testing.T) {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	s.served(t, 1)
-	if len(heard.scheduled) == 0 {
-		t.Error("nothing was retried: the dials did not fail")
+	scheduled := resiliencetest.Of[events.RetryScheduled](heard)
+	if len(scheduled) == 0 {
+		t.Fatal("nothing was retried: the dials did not fail")
 	}
-	if e := heard.scheduled[0].Err; !resilience.IsNotProcessed(e) || !resilience.IsTransient(e) {
+	if e := scheduled[0].Err; !resilience.IsNotProcessed(e) || !resilience.IsTransient(e) {
 		t.Errorf("the layers see %v, which is not known to be unprocessed", e)
 	}
 }
@@ -64,8 +66,8 @@ func TestRetryOfTheUnprocessedAloneKnowsWhatWasNotSent(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.served(t, 1)
-	heard.stops(t, events.ReasonNotRetryable)
-	if len(heard.scheduled) == 0 {
+	resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+	if len(resiliencetest.Of[events.RetryScheduled](heard)) == 0 {
 		t.Error("the dial that failed was not tried again")
 	}
 }
@@ -87,7 +89,7 @@ func TestUnavailableIsRetriedForIdempotentMethodsOnly(t *testing.T) {
 			out, err := call(t.Context(), connect(t, s, cl.DialOptions()...), "x")
 			s.served(t, c.calls)
 			if c.calls == 1 {
-				heard.stops(t, events.ReasonNotRetryable)
+				resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 				if fmt.Sprint(err) != errDown.Error() || status.Code(err) != codes.Unavailable {
 					t.Errorf("got %v, want what the server said", err)
 				}
@@ -156,10 +158,10 @@ func TestServerPushesBack(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if c.calls == 1 {
-				heard.stops(t, events.ReasonNotRetryable)
+				resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 				return
 			}
-			if d := heard.scheduled[0]; d.Delay != c.delay || d.HintedByPeer != (c.delay > 5*time.Millisecond) {
+			if d := resiliencetest.Of[events.RetryScheduled](heard)[0]; d.Delay != c.delay || d.HintedByPeer != (c.delay > 5*time.Millisecond) {
 				t.Errorf("the delay is %v, hinted %t, want %v", d.Delay, d.HintedByPeer, c.delay)
 			}
 		})
@@ -192,8 +194,8 @@ func TestServerSaysWhenItHasTime(t *testing.T) {
 			cl, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
 			call(t.Context(), connect(t, s, cl.DialOptions()...), "x")
 			s.served(t, c.calls)
-			if c.calls == 2 && heard.scheduled[0].Delay != c.delay {
-				t.Errorf("the delay is %v, want %v", heard.scheduled[0].Delay, c.delay)
+			if c.calls == 2 {
+				resiliencetest.Want(t, heard, events.RetryScheduled{Delay: c.delay})
 			}
 		})
 	}
@@ -241,7 +243,7 @@ func TestServerThatHangs(t *testing.T) {
 		if !errors.Is(err, resilience.ErrTimeout) || status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
-		heard.stops(t, events.ReasonNotRetryable)
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 	}
 }
 
@@ -256,7 +258,8 @@ func TestCallersEndIsTheCallers(t *testing.T) {
 	if resilience.KindOf(err) != resilience.KindCanceled || status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
-	if breaker.State() != events.StateClosed || len(heard.attempts) != 1 {
-		t.Errorf("the breaker is %v after %d attempts", breaker.State(), len(heard.attempts))
+	resiliencetest.Want(t, heard, events.AttemptFinished{})
+	if breaker.State() != events.StateClosed {
+		t.Errorf("the breaker is %v", breaker.State())
 	}
 }
