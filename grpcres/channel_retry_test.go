@@ -3,6 +3,7 @@ package grpcres_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -20,56 +21,59 @@ var policy = grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{"servic
 
 // GRPC-03
 func TestChannelsOwnRetryIsSwitchedOff(t *testing.T) {
-	s := serve(t, script{unary: failing(100, errDown), stream: downStream(0, 0, 0, 0, 0)})
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	cc := connect(t, s, append(c.DialOptions(), policy)...)
-	if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 3)
-	s.calls.Store(0)
-	st, err := down(t.Context(), cc, "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := receive(st); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 3)
-	resiliencetest.WantNone[events.ConfigWarning](t, heard)
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(100, errDown), stream: downStream(0, 0, 0, 0, 0)})
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		cc := connect(t, s, append(c.DialOptions(), policy)...)
+		if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 3)
+		s.calls.Store(0)
+		st, err := down(t.Context(), cc, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := receive(st); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 3)
+		resiliencetest.WantNone[events.ConfigWarning](t, heard)
+	})
 }
 
 // GRPC-03: who takes the interceptors alone is told, once a method.
 func TestChannelsOwnRetryIsReported(t *testing.T) {
-	s := serve(t, script{unary: failing(100, errDown), stream: downStream()})
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	cc := connect(t, s, policy, grpc.WithChainUnaryInterceptor(c.Unary), grpc.WithChainStreamInterceptor(c.Stream))
-	for range 3 {
-		if _, err := call(t.Context(), cc, "x"); err == nil {
-			t.Error("no error")
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(100, errDown), stream: downStream()})
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		cc := connect(t, s, policy, grpc.WithChainUnaryInterceptor(c.Unary), grpc.WithChainStreamInterceptor(c.Stream))
+		for range 3 {
+			if _, err := call(t.Context(), cc, "x"); err == nil {
+				t.Error("no error")
+			}
 		}
-	}
-	s.served(t, 3*3*4) // they multiply
-	for range 2 {
-		if st, err := down(t.Context(), cc, "m"); err == nil {
-			all(st)
+		s.served(t, 3*3*4) // they multiply
+		for range 2 {
+			if st, err := down(t.Context(), cc, "m"); err == nil {
+				all(st)
+			}
 		}
-	}
-	nested := events.ConfigWarning{Code: events.WarningNestedRetry}
-	resiliencetest.Want(t, heard, nested, nested)
-	for i, w := range resiliencetest.Of[events.ConfigWarning](heard) {
-		if method := []string{callMethod, downMethod}[i%2]; !strings.Contains(w.Message, method) {
-			t.Errorf("the warning is %q", w.Message)
+		nested := events.ConfigWarning{Code: events.WarningNestedRetry}
+		resiliencetest.Want(t, heard, nested, nested)
+		for i, w := range resiliencetest.Of[events.ConfigWarning](heard) {
+			if method := []string{callMethod, downMethod}[i%2]; !strings.Contains(w.Message, method) {
+				t.Errorf("the warning is %q", w.Message)
+			}
 		}
-	}
-	if w := c.Describe().Warnings; len(w) != 2 {
-		t.Errorf("the description has the warnings %+v", w)
-	}
+		if w := c.Describe().Warnings; len(w) != 2 {
+			t.Errorf("the description has the warnings %+v", w)
+		}
+	})
 }
 
 // GRPC-03: nothing is told where one of the two does not retry.
 func TestChannelWithoutARetryIsNotReported(t *testing.T) {
-	s := serve(t, script{unary: echo})
 	for name, c := range map[string]struct {
 		layers []resilience.Layer
 		opts   []grpc.DialOption
@@ -77,7 +81,8 @@ func TestChannelWithoutARetryIsNotReported(t *testing.T) {
 		"no policy": {[]resilience.Layer{thrice}, nil},
 		"no retry":  {[]resilience.Layer{resilience.Retry{MaxAttempts: 1}}, []grpc.DialOption{policy}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
+			s := serve(t, script{unary: echo})
 			cl, heard := client(t, layers(c.layers...))
 			if _, err := call(t.Context(), connect(t, s, append(c.opts, grpc.WithChainUnaryInterceptor(cl.Unary))...), "x"); err != nil {
 				t.Error(err)
@@ -95,7 +100,7 @@ func TestRetriesOfTheChannelProveNothing(t *testing.T) {
 	}{
 		"policy": {true, events.ReasonNotRetryable}, "none": {false, events.ReasonExhausted},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s := serve(t, script{unary: echo})
 			s.refuse = 1 << 30
 			cl, heard := client(t, layers(thrice))
@@ -113,11 +118,13 @@ func TestRetriesOfTheChannelProveNothing(t *testing.T) {
 
 // GRPC-01: nor where an interceptor further in answers by itself.
 func TestAnswersThatAreNotTheChannelsProveNothing(t *testing.T) {
-	s := serve(t, script{unary: echo})
-	c, heard := client(t, layers(thrice))
-	cc := connect(t, s, append(c.DialOptions(), grpc.WithChainUnaryInterceptor(unavailable))...)
-	if _, err := call(t.Context(), cc, "x"); err == nil {
-		t.Error("no error")
-	}
-	resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: echo})
+		c, heard := client(t, layers(thrice))
+		cc := connect(t, s, append(c.DialOptions(), grpc.WithChainUnaryInterceptor(unavailable))...)
+		if _, err := call(t.Context(), cc, "x"); err == nil {
+			t.Error("no error")
+		}
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -137,6 +138,11 @@ func serve(t testing.TB, does script, opts ...grpc.ServerOption) *server {
 		<-done
 	})
 	return s
+}
+
+// bubble runs a test by its name in a bubble, where time passes when everybody waits.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // connect makes a channel to the server.
