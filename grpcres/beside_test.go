@@ -33,6 +33,7 @@ func slowFirst(late time.Duration) func(context.Context, int, string) (string, e
 			case <-ctx.Done():
 			}
 		}
+		grpc.SetTrailer(ctx, metadata.Pairs("answered", fmt.Sprint(n)))
 		grpc.SetHeader(ctx, metadata.Pairs("answered", fmt.Sprint(n)))
 		return fmt.Sprint(in, n), nil
 	}
@@ -51,8 +52,9 @@ func TestHedgedCallsDoNotShareAReply(t *testing.T) {
 				var header, trailer metadata.MD
 				var from peer.Peer
 				out, err := call(t.Context(), cc, fmt.Sprint(i, "-"), grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from))
-				if err != nil || out != fmt.Sprint(i, "-1") || !slices.Equal(header["answered"], []string{"1"}) || from.Addr == nil {
-					t.Errorf("got %q, %v, %v from %v", out, err, header, from)
+				if err != nil || out != fmt.Sprint(i, "-1") || !slices.Equal(header["answered"], []string{"1"}) ||
+					!slices.Equal(trailer["answered"], []string{"1"}) || from.Addr == nil {
+					t.Errorf("got %q, %v, %v, %v from %v", out, err, header, trailer, from)
 				}
 			})
 		}

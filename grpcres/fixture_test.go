@@ -1,6 +1,7 @@
 package grpcres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -48,6 +50,34 @@ type text = wrapperspb.StringValue
 type script struct {
 	unary  func(ctx context.Context, n int, in string) (string, error)
 	stream func(n int, s grpc.ServerStream) error
+}
+
+// logged is what gRPC logs as an error.
+var logged safeBuffer
+
+func TestMain(m *testing.M) {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, &logged))
+	m.Run()
+}
+
+// safeBuffer is a buffer that is safe for concurrent use.
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// take returns what was written since.
+func (b *safeBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.buf.Reset()
+	return b.buf.String()
 }
 
 // server is a real one, in memory.
@@ -148,7 +178,12 @@ func bubble(t *testing.T, name string, test func(t *testing.T)) {
 // connect makes a channel to the server.
 func connect(t testing.TB, s *server, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpc.NewClient("passthrough:///server.test", append(opts,
+	return connectTo(t, s, "passthrough:///server.test", opts...)
+}
+
+func connectTo(t testing.TB, s *server, target string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	cc, err := grpc.NewClient(target, append(opts,
 		grpc.WithContextDialer(s.dial), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
 			MinConnectTimeout: time.Second}))...)

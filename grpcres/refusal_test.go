@@ -38,7 +38,7 @@ func TestFailuresOfTheServerCountForBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for code, want := range map[codes.Code]events.State{
 			codes.Unavailable: events.StateOpen, codes.ResourceExhausted: events.StateOpen, codes.DeadlineExceeded: events.StateOpen,
-			codes.NotFound: events.StateClosed, codes.InvalidArgument: events.StateClosed, codes.Internal: events.StateClosed, codes.Unknown: events.StateClosed,
+			codes.NotFound: events.StateClosed, codes.InvalidArgument: events.StateClosed, codes.Internal: events.StateClosed, codes.Unknown: events.StateClosed, 99: events.StateClosed,
 		} {
 			s := serve(t, script{unary: failing(1, status.Error(code, "x"))})
 			breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
@@ -51,7 +51,7 @@ func TestFailuresOfTheServerCountForBreakers(t *testing.T) {
 			}
 			if typ := events.ErrorType(resiliencetest.Of[events.ExecutionFinished](heard)[0].Err); typ != map[codes.Code]string{
 				codes.Unavailable: "UNAVAILABLE", codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED",
-				codes.NotFound: "NOT_FOUND", codes.InvalidArgument: "INVALID_ARGUMENT", codes.Internal: "INTERNAL", codes.Unknown: "UNKNOWN"}[code] {
+				codes.NotFound: "NOT_FOUND", codes.InvalidArgument: "INVALID_ARGUMENT", codes.Internal: "INTERNAL", codes.Unknown: "UNKNOWN", 99: "CODE_99"}[code] {
 				t.Errorf("%v: the error's type is %q", code, typ)
 			}
 		}

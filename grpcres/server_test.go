@@ -93,8 +93,8 @@ func TestServerShedsLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := receive(st); status.Code(err) != codes.Unavailable {
-				t.Errorf("a stream gets %v", err)
+			if _, err := receive(st); status.Code(err) != codes.Unavailable || strings.Join(st.Trailer()["grpc-retry-pushback-ms"], ",") != c.ms {
+				t.Errorf("a stream gets %v, %v", err, st.Trailer())
 			}
 			release()
 			if out, err := call(t.Context(), cc, "x"); err != nil || out != "x" || used(places) != 0 {
@@ -146,6 +146,9 @@ func TestPriorityTravels(t *testing.T) {
 	}{
 		"none": {func(ctx context.Context) context.Context { return ctx }, nil, resilience.PriorityNormal},
 		"low":  {func(ctx context.Context) context.Context { return resilience.WithPriority(ctx, resilience.PriorityLow) }, nil, resilience.PriorityLow},
+		"sheddable": {func(ctx context.Context) context.Context {
+			return resilience.WithPriority(ctx, resilience.PrioritySheddable)
+		}, nil, resilience.PrioritySheddable},
 		"critical": {func(ctx context.Context) context.Context {
 			return resilience.WithPriority(ctx, resilience.PriorityCritical)
 		}, nil, resilience.PriorityCritical},
@@ -182,6 +185,9 @@ func TestPriorityTravels(t *testing.T) {
 			if len(got) != 2 || got[0] != c.want || got[1] != c.want {
 				t.Errorf("the handlers see %v, want %v", got, c.want)
 			}
+			if len(s.before) != 0 {
+				t.Errorf("first attempts are numbered %v", s.before)
+			}
 		})
 	}
 }
@@ -189,6 +195,7 @@ func TestPriorityTravels(t *testing.T) {
 // A handler's panic is answered, told, and leaves no permit behind.
 func TestHandlerThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		logged.take()
 		places := bulkhead()
 		s, heard := guarded(t, script{
 			unary:  func(context.Context, int, string) (string, error) { panic("secret") },
@@ -201,6 +208,9 @@ func TestHandlerThatPanics(t *testing.T) {
 			t.Fatal(opened)
 		}
 		_, streamed := receive(st)
+		if n := strings.Count(logged.take(), "panic in a handler: secret"); n != 2 {
+			t.Errorf("%d panics are in gRPC's log", n)
+		}
 		for _, err := range []error{err, streamed} {
 			if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
 				t.Errorf("the client gets %v", err)

@@ -10,6 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/httpres"
@@ -85,6 +89,24 @@ func settings(info resilience.LayerInfo) (s string) {
 		s += one.Name + "=" + one.Value + " "
 	}
 	return s
+}
+
+// HTTP-11: the preset's breaker learns from a stream's first message, not from its end.
+func TestPresetJudgesStreamsByTheirFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: func(_ int, ss grpc.ServerStream) error { return downStream(1)(1, ss) }})
+		c := standard(t)
+		cc := connect(t, s, c.DialOptions()...)
+		for range grpcres.StandardMinCalls + 1 {
+			st, err := down(t.Context(), cc, "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := all(st); len(got) != 1 || status.Code(err) != codes.Unavailable {
+				t.Errorf("got %v, %v", got, err)
+			}
+		}
+	})
 }
 
 // HTTP-11: a server that fails opens the preset's breaker, which calls and streams share; it stays for its cooldown.

@@ -137,9 +137,7 @@ func (s *stream) receive(ctx context.Context, live *established) error {
 
 // RecvMsg implements grpc.ClientStream. The first one returns when the stream is established, or has failed.
 func (s *stream) RecvMsg(m any) error {
-	if s.wanted {
-		<-s.settled
-	} else {
+	if !s.wanted {
 		s.wanted = true
 		s.first = m
 		close(s.asked)

@@ -84,8 +84,10 @@ func TestCallerLeavesAStream(t *testing.T) {
 			}
 			if when == "by closing the channel" {
 				cc.Close()
+				defer cancel()
+			} else {
+				cancel()
 			}
-			cancel()
 			synctest.Wait()
 			if n := used(places); n != 0 {
 				t.Errorf("%d places are held", n)

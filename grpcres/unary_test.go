@@ -148,6 +148,7 @@ func TestServerPushesBack(t *testing.T) {
 		"a while":    {[]string{"30"}, 2, 30 * time.Millisecond},
 		"at once":    {[]string{"0"}, 2, 5 * time.Millisecond}, // the backoff's
 		"too long":   {[]string{"9223372036854775808"}, 2, 40 * time.Millisecond},
+		"overflows":  {[]string{"9223372036854775"}, 2, 40 * time.Millisecond},
 		"never":      {[]string{"-1"}, 1, 0},
 		"not a word": {[]string{"soon"}, 1, 0},
 		"signed":     {[]string{"+5"}, 1, 0},
@@ -214,14 +215,17 @@ func TestAttemptsAreNumberedForTheServer(t *testing.T) {
 		var seen []int
 		s := serve(t, script{unary: func(ctx context.Context, n int, in string) (string, error) {
 			seen = append(seen, grpcres.PreviousAttempts(ctx))
+			if md, _ := metadata.FromIncomingContext(ctx); !slices.Equal(md["own"], []string{"1"}) || md[grpcres.PriorityKey] != nil {
+				t.Errorf("the server gets %v", md)
+			}
 			return failing(2, errDown)(ctx, n, in)
 		}})
 		c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "7", "own", "1")
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "-7", "grpc-previous-rpc-attempts", "7", "own", "1")
 		if _, err := call(ctx, connect(t, s, c.DialOptions()...), "x"); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(s.before, []string{"7", "1", "2"}) || !slices.Equal(seen, []int{7, 1, 2}) {
+		if !slices.Equal(s.before, []string{"-7", "7", "1", "2"}) || !slices.Equal(seen, []int{7, 1, 2}) {
 			t.Errorf("the server got %v, %v", s.before, seen)
 		}
 	})
