@@ -15,10 +15,10 @@ type landing[T any] struct {
 }
 
 // shared makes what the callers of the flight share. joining.mu is held.
-func (f *flight[T]) shared(rec *record, c *caught[T], kept bool) *landing[T] {
+func (f *flight[T]) shared(rec *record, c *caught[T]) *landing[T] {
 	d := &landing[T]{caught: *c}
 	d.users.Store(int64(f.waiting))
-	if kept {
+	if f.cancel != nil && rec != nil && rec.held != nil && delivers(c.err) {
 		d.hold = &sharedHold{holders: int(f.waiting), ends: rec.held.ends}
 	}
 	if rec != nil {
