@@ -221,7 +221,7 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 	if hold := f.landing.hold; hold != nil {
 		defer hold.letGo(nil)
 	}
-	if f.landing.users.Add(-1) == 0 {
+	if f.landing.users.drop() {
 		l.discard(ctx, call, f.landing.v)
 	}
 }
