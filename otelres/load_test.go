@@ -33,8 +33,11 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	until := func(f func()) {
 		rest.Go(func() {
-			for !done.Load() {
-				f()
+			for {
+				f() // at least once, however late the goroutine comes to run
+				if done.Load() {
+					return
+				}
 				runtime.Gosched()
 			}
 		})

@@ -36,9 +36,10 @@ func newAround[T any](b *builder[T], a around, next Next[T]) Next[T] {
 		var last error // of the last next
 		supersede := func() {
 			if ran && delivers(last) {
-				b.discard(ctx, call, v)
+				left := v
 				var none T
-				v = none
+				v, ran = none, false // first: discarding it may end the goroutine
+				b.discard(ctx, call, left)
 			}
 			call.release(mark, nil)
 		}

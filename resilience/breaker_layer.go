@@ -23,6 +23,7 @@ func newBreaking[T any](build *builder[T], g *gating, b *Breaker, next Next[T]) 
 			if permit, err = b.admitSlowly(ctx, call); err != nil {
 				return v, g.refused(ctx, call, err)
 			}
+			call.timed = false // who was told of a change may have taken their time
 		}
 		inside := true
 		defer func() {

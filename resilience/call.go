@@ -86,8 +86,8 @@ type record struct {
 	working, backoff, queued time.Duration
 	decision
 
-	held   *holding      // nil unless the call returns a value that is held
-	shared *atomic.Int64 // who has the value that a Singleflight returned last; nil if nobody else does
+	held   *holding // nil unless the call returns a value that is held
+	shared *users   // who has the value that a Singleflight returned last; nil if nobody else does
 }
 
 // execution is what the events of an observed call tell of it. It does not change, and all forks share it.

@@ -86,7 +86,7 @@ func (cfg ChaosConfig) check() error {
 	if cfg.Latency < 0 {
 		c.refuse("Latency", cfg.Latency, "positive, or 0 for no delay")
 	}
-	if cfg.MaxLatency < 0 || cfg.MaxLatency != 0 && cfg.MaxLatency < cfg.Latency {
+	if cfg.MaxLatency != 0 && cfg.MaxLatency < max(cfg.Latency, 0) {
 		c.refuse("MaxLatency", cfg.MaxLatency, "at least Latency, or 0 for always Latency")
 	}
 	if cfg.Value != nil && cfg.Err != nil {
@@ -176,7 +176,7 @@ func (c *Chaos) draw() (delay time.Duration, disturbed bool) {
 	if spread := c.cfg.MaxLatency - delay; spread > 0 {
 		delay += time.Duration(unit(drawn) * float64(spread))
 	}
-	return min(max(delay, c.cfg.Latency), max(c.cfg.Latency, c.cfg.MaxLatency)), true
+	return delay, true
 }
 
 // unit draws from [0, 1).

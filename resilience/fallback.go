@@ -114,16 +114,20 @@ func (l *falling[T]) instead(ctx context.Context, call Call, v T, err error, mar
 	if declined && !replaced {
 		return v, err
 	}
-	if failingValue && replaced {
-		l.discard(ctx, call, v)
-	}
-	if replaced {
-		call.release(mark, failure)
-	}
+	guarded(ctx, call, l.discard, answer, own, func() {
+		if failingValue && replaced {
+			l.discard(ctx, call, v)
+		}
+		if replaced {
+			call.release(mark, failure)
+		}
+		if !declined {
+			l.used(ctx, call, cause, own)
+		}
+	})
 	if declined {
 		return answer, asError(err)
 	}
-	guarded(ctx, call, l.discard, answer, own, func() { l.used(ctx, call, cause, own) })
 	if own != nil {
 		return answer, l.joined(err, own, cause)
 	}

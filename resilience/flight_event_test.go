@@ -162,3 +162,31 @@ func TestOutermostAFlightSharesOnePermitOnePartOfTheRateAndOneSequenceOfRetries(
 		}
 	})
 }
+
+// RET-02, SFL-05: attempts that the layer let pass, since they had no key then, count with those of flights.
+func TestAttemptsWithAndWithoutAKeyAreCountedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, ctx := range callers(t) {
+			bus, asked := events.NewBus(), 0
+			tape := record(bus)
+			flights := resilience.MustSingleflight(resilience.SingleflightConfig{Key: func(context.Context) string {
+				asked++
+				return []string{"", "", "a", "a", ""}[asked-1]
+			}})
+			_, err := ints(bus, resilience.Retry{MaxAttempts: 5, Backoff: resilience.NoDelay}, flights).Do(ctx, func(ctx context.Context) (int, error) {
+				if n := resilience.AttemptNumber(ctx); n != asked {
+					t.Errorf("%s: the operation is attempt %d, want %d", what, n, asked)
+				}
+				return 0, errBoom
+			})
+			var numbers []int
+			for _, e := range heard[events.AttemptStarted](tape) {
+				numbers = append(numbers, e.Attempt)
+			}
+			done := heard[events.ExecutionFinished](tape)
+			if !slices.Equal(numbers, []int{1, 2, 3, 4, 5}) || len(done) != 1 || done[0].Attempts != 5 || err != errBoom {
+				t.Errorf("%s: attempts %d, %+v, %v", what, numbers, done, err)
+			}
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -181,6 +182,37 @@ func TestTheExpiryOfATimeoutOutsideReachesTheBreakerInside(t *testing.T) {
 			}
 			if db.Snapshot().Failures != failures || gate.outcomes[0].Kind != kind {
 				t.Errorf("%s: %d failures counted, the gate learned %+v", who, db.Snapshot().Failures, gate.outcomes)
+			}
+		}
+	})
+}
+
+// SFL-01, PIPE-27: two flights share the flight inside of them, and so its value: one that is done with it does not
+// discard it while the other's callers have it.
+func TestAValueThatTwoFlightsShareIsDiscardedByTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, ctx := range callers(t) {
+			for _, refusing := range [][]string{{}, {"a"}, {"b"}, {"a", "b"}} {
+				var discarded atomic.Int64
+				p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: events.NewBus(),
+					Layers: []resilience.Layer{
+						resilience.Around("refuses", func(ctx context.Context, next func(context.Context) error) error {
+							err := next(ctx)
+							if key, _ := ctx.Value(nameKey{}).(string); slices.Contains(refusing, key) {
+								return errBoom
+							}
+							return err
+						}),
+						joined(), resilience.MustSingleflight(resilience.SingleflightConfig{Name: "one", Key: func(context.Context) string { return "all" }}),
+					},
+					Discard: func(int) error { discarded.Add(1); return nil }})
+				for _, key := range []string{"a", "b"} {
+					burst(p, context.WithValue(ctx, nameKey{}, key), key, 2, (&slow{value: 3}).run)
+				}
+				later(time.Minute)
+				if want := int64(len(refusing) / 2); discarded.Load() != want {
+					t.Errorf("%s, %q refuse: discarded %d times, want %d", what, refusing, discarded.Load(), want)
+				}
 			}
 		}
 	})

@@ -190,11 +190,15 @@ func (b *builder[T]) disturbers() (all []*Chaos) {
 }
 
 // lends tells whether nothing has the record of a call any more when the call has returned: no part of it runs on another
-// goroutine, or may do so in a layer of the user's.
+// goroutine, or is kept by a layer of the user's.
 func (b *builder[T]) lends() bool {
 	for _, l := range b.cfg.Layers {
 		switch l := l.(type) {
-		case Retry, Fallback[T], *Chaos, Gate:
+		case Retry, Fallback[T], *Chaos:
+		case Gate:
+			if mayKeep(l) {
+				return false
+			}
 		case Timeout:
 			if l.Abandon {
 				return false
@@ -204,6 +208,14 @@ func (b *builder[T]) lends() bool {
 		}
 	}
 	return true
+}
+
+// mayKeep tells whether a gate may use a call after it has returned, as one of the user's that settles another later does.
+func mayKeep(gate Gate) bool {
+	if k, ok := gate.(*Keyed); ok {
+		return mayKeep(k.rest.gate) // New makes one kind of gate
+	}
+	return ours(gate) == nil
 }
 
 // discarder returns what gets rid of a superseded value.

@@ -23,7 +23,9 @@ func (c Call) fork(into *record) Call {
 		return c
 	}
 	if r.common == nil {
-		r.common = &r.own // nothing has run yet: all runs of a call pass the layer that forks it first
+		r.common = &r.own
+		r.own.numbers.Store(int64(r.number)) // runs that the layer let pass: a Singleflight does without a key
+		r.own.begun.Store(int64(r.number))
 	}
 	*into = record{
 		execution: r.execution, kind: r.kind, reserved: r.reserved, common: r.common, delay: r.delay,

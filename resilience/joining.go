@@ -111,6 +111,9 @@ func (l *joining[T]) fly(f *flight[T], run Call, op Operation[T]) {
 	defer l.background.ended()
 	var c caught[T]
 	defer func() { l.land(f, &run, &c) }()
+	if run.holds() {
+		defer l.letGo(f, &run, &c) // by itself: it may end the goroutine
+	}
 	if f.Err() != nil {
 		c.err = canceled(f, nil)
 		return
@@ -218,7 +221,7 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 	if hold := f.landing.hold; hold != nil {
 		defer hold.letGo(nil)
 	}
-	if f.landing.users.Add(-1) == 0 {
+	if f.landing.users.drop() {
 		l.discard(ctx, call, f.landing.v)
 	}
 }
@@ -226,15 +229,11 @@ func (l *joining[T]) quit(ctx context.Context, call Call, f *flight[T]) {
 // land ends a flight. It returns what its callers share; nil if there is nobody but who runs it. The goroutine of a flight
 // begins with a small stack: land and what it calls keep their frames small.
 func (l *joining[T]) land(f *flight[T], run *Call, c *caught[T]) (d *landing[T]) {
-	kept := false
-	if f.cancel != nil {
-		kept = l.letGo(f, run, c)
-	}
 	l.mu.Lock()
 	l.free(f)
 	f.landed = true
 	if f.waiting > 0 && f.done != nil {
-		d = f.shared(run.rec, c, kept)
+		d = f.shared(run.rec, c)
 		f.landing = d
 		close(f.done)
 	}
@@ -246,21 +245,20 @@ func (l *joining[T]) land(f *flight[T], run *Call, c *caught[T]) (d *landing[T])
 	return d
 }
 
-// letGo releases what a flight holds, unless its value is held: then it tells so. The context is ended by those who have
-// waited, whose stacks have room for it, or was by the last who left.
-func (l *joining[T]) letGo(f *flight[T], run *Call, c *caught[T]) (kept bool) {
-	if run.holds() && delivers(c.err) {
+// letGo releases what a flight holds, unless its value is held. The context is ended by those who have waited, whose
+// stacks have room for it, or was by the last who left.
+func (l *joining[T]) letGo(f *flight[T], run *Call, c *caught[T]) {
+	if delivers(c.err) {
 		run.onRelease(onlyEnds(func() { f.cancel(nil) }))
-		return true
+		return
 	}
-	if run.holds() {
-		run.release(0, c.late())
-	}
-	return false
+	defer l.recoverCallback(f, *run, "Gate.Settle")
+	run.release(0, c.late())
 }
 
 // drop gets rid of a value that nobody waits for.
 func (l *joining[T]) drop(f *flight[T], run *Call, c *caught[T]) {
+	defer l.recoverCallback(f, *run, "Gate.Settle")
 	defer run.release(0, nil)
 	l.discard(f, *run, c.v)
 }

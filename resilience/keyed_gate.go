@@ -112,16 +112,16 @@ func (k *Keyed) insert(made *keyedEntry) (e *keyedEntry, forgotten []*keyedEntry
 	if e := k.find(made.hash, made.key); e != nil && e.enter() {
 		return e, nil
 	}
-	forgotten = k.sweep()
 	for len(k.ring) >= k.cfg.MaxKeys {
 		victim := k.victim()
 		if victim == nil {
-			return nil, nil // sweep has made no room, so it has forgotten nothing
+			return nil, nil
 		}
 		if k.remove(victim) {
 			forgotten = append(forgotten, victim)
 		}
 	}
+	forgotten = append(forgotten, k.sweep()...) // not before: it moves the hand from what room has found
 	made.uses.Add(1) // not enter: a key that comes once should not drive out those that come again
 	k.add(made)
 	return made, forgotten

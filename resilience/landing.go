@@ -8,21 +8,21 @@ import (
 // landing is what the callers of a flight share.
 type landing[T any] struct {
 	caught[T]
-	told  decision     // what the run notes of its end
-	rec   *record      // of the run, for the leader to join; nil if it was not recorded, or is the leader's own
-	users atomic.Int64 // callers that may still use the value
-	hold  *sharedHold  // nil if nothing waits for the value's release
+	told  decision // what the run notes of its end
+	rec   *record  // of the run, for the leader to join; nil if it was not recorded, or is the leader's own
+	users users
+	hold  *sharedHold // nil if nothing waits for the value's release
 }
 
 // shared makes what the callers of the flight share. joining.mu is held.
-func (f *flight[T]) shared(rec *record, c *caught[T], kept bool) *landing[T] {
+func (f *flight[T]) shared(rec *record, c *caught[T]) *landing[T] {
 	d := &landing[T]{caught: *c}
-	d.users.Store(int64(f.waiting))
-	if kept {
+	d.users.present.Store(int64(f.waiting))
+	if f.cancel != nil && rec != nil && rec.held != nil && delivers(c.err) {
 		d.hold = &sharedHold{holders: int(f.waiting), ends: rec.held.ends}
 	}
 	if rec != nil {
-		d.told = rec.decision
+		d.told, d.users.inside = rec.decision, rec.shared
 		if f.cancel != nil { // else its caller goes on writing it
 			if rec.held != nil {
 				rec.held.ends = nil // they are shared, or released
@@ -46,7 +46,7 @@ func (d *landing[T]) took(call Call, leads bool) {
 	if !delivers(d.err) {
 		return
 	}
-	if d.users.Load() > 1 {
+	if d.users.present.Load() > 1 || d.users.inside != nil {
 		call.rec.shared = &d.users
 	}
 	if d.hold != nil {
@@ -75,13 +75,29 @@ func (h *sharedHold) letGo(err error) {
 	}
 }
 
+// users are those who have a flight's value.
+type users struct {
+	present atomic.Int64 // callers that may still use it
+	inside  *users       // of a flight further in, which they use as one; nil if there is none
+}
+
+// drop is said by a user who is done with the value: it tells whether all are.
+func (u *users) drop() bool {
+	for ; u != nil; u = u.inside {
+		if u.present.Add(-1) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // drops tells whether the call's value is to be discarded by the layer that is done with it: not while other callers of
 // its flight have it.
 func (c Call) drops() bool {
-	if c.rec == nil || c.rec.shared == nil {
+	if c.rec == nil {
 		return true
 	}
-	users := c.rec.shared
+	with := c.rec.shared
 	c.rec.shared = nil
-	return users.Add(-1) == 0
+	return with.drop()
 }

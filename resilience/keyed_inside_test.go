@@ -1,0 +1,153 @@
+package resilience_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/telltale-go/telltale/events"
+	"github.com/telltale-go/telltale/resilience"
+)
+
+// counter is a gate of the user's that knows its permits.
+type counter struct {
+	next int64
+	out  map[resilience.Permit]bool
+}
+
+func (*counter) LayerInfo() resilience.LayerInfo { return resilience.LayerInfo{} }
+func (c *counter) Admit(context.Context, resilience.Call) (resilience.Permit, error) {
+	c.next++
+	p := resilience.Permit{Token: c.next}
+	c.out[p] = true
+	return p, nil
+}
+func (c *counter) Settle(_ context.Context, _ resilience.Call, p resilience.Permit, _ resilience.Outcome) {
+	delete(c.out, p)
+}
+
+// A gate by key gets the very permit back that it gave. Where it has no type, the layer's is custom.
+func TestAGateByKeyGetsItsPermitBack(t *testing.T) {
+	bus, gate := events.NewBus(), &counter{out: map[resilience.Permit]bool{}}
+	k := byKey(bus, func(string) (resilience.Gate, error) { return gate, nil }, nil)
+	if err := k.RunKey(t.Context(), "a", succeed); err != nil || gate.next != 1 || len(gate.out) != 0 {
+		t.Errorf("%v, %+v", err, gate)
+	}
+	if typ := bus.Sources()[0].Type(); typ != events.TypeCustom {
+		t.Errorf("the type is %q", typ)
+	}
+	if s := k.String(); !strings.Contains(s, "(1 of 10000)") {
+		t.Error(s)
+	}
+}
+
+// A Keyed of Keyeds: a refusal tells the key of the outer one, and the innermost gate's own predicate decides.
+func TestAKeyedInAKeyedRefusesAndJudgesAsTheGateInside(t *testing.T) {
+	bus := events.NewBus()
+	tape := record(bus)
+	k := byKey(bus, func(string) (resilience.Gate, error) {
+		return byKey(events.Off(), func(string) (resilience.Gate, error) {
+			return resilience.NewBreaker(resilience.BreakerConfig{Name: "each", ConsecutiveFailures: 1, Cooldown: time.Hour, Bus: events.Off(),
+				FailureIf: func(error) bool { return true }})
+		}, nil), nil
+	}, func(c *resilience.KeyedConfig) {
+		c.Key = func(context.Context, resilience.Call) string { return "outer" }
+	})
+	p := resilience.MustPipeline(resilience.PipelineConfig[int]{Name: "p", Bus: bus, Layers: []resilience.Layer{k},
+		FailureIf: func(error) bool { return false }})
+	_ = p.RunKey(t.Context(), "call", func(context.Context) error { return errBoom })
+	err := p.RunKey(t.Context(), "call", succeed)
+	if told := heard[events.CallRejected](tape); !errors.Is(err, resilience.ErrBreakerOpen) || len(told) != 1 || told[0].Key != "outer" {
+		t.Errorf("%v, %+v", err, told)
+	}
+}
+
+// What a Keyed tells by itself: of a lease the first attempt, of a nested call that it is nested, of New that it panicked.
+func TestWhatAKeyedTellsByItself(t *testing.T) {
+	bus := events.NewBus()
+	tape := record(bus)
+	k := byKey(bus, func(key string) (resilience.Gate, error) {
+		if key == "panics" {
+			panic(key)
+		}
+		return roomEach(key)
+	}, atMost(1))
+	if _, err := k.AcquireKey(t.Context(), "panics"); err == nil {
+		t.Error("no error")
+	}
+	for _, key := range []string{"a", "b"} {
+		if lease, err := k.AcquireKey(events.Nest(t.Context()), key); err != nil {
+			t.Error(err)
+		} else {
+			lease.Release(nil)
+		}
+	}
+	lease, _ := k.AcquireKey(t.Context(), "b")
+	defer lease.Release(nil)
+	_, err := k.AcquireKey(t.Context(), "b")
+	told, evicted, panicked := heard[events.CallRejected](tape), heard[events.KeyEvicted](tape), heard[events.CallbackPanicked](tape)
+	if !errors.Is(err, resilience.ErrLimited) || len(told) != 2 || told[1].Attempt != 1 {
+		t.Errorf("%v, %+v", err, told)
+	}
+	if len(evicted) != 1 || !evicted[0].Nested || evicted[0].Key != "a" {
+		t.Errorf("%+v", evicted)
+	}
+	if len(panicked) != 1 || panicked[0].Callback != "KeyedConfig.New" {
+		t.Errorf("%+v", panicked)
+	}
+}
+
+// A key is idle from the end of its last call on, however long that took.
+func TestAKeyIsIdleFromTheEndOfItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := byKey(events.Off(), roomEach, func(c *resilience.KeyedConfig) { c.IdleAfter = time.Hour })
+		lease, _ := k.AcquireKey(t.Context(), "slow")
+		for i := range 8 { // each new key has the table look for idle ones
+			time.Sleep(30 * time.Minute)
+			_ = k.RunKey(t.Context(), fmt.Sprint(i), succeed)
+		}
+		lease.Release(nil)
+		time.Sleep(30 * time.Minute)
+		_ = k.RunKey(t.Context(), "new", succeed)
+		if _, ok := k.Get("slow"); !ok {
+			t.Errorf("forgotten half an hour after its end: %s", keysOf(k))
+		}
+	})
+}
+
+// The search for idle keys does not make a key that is used again one that makes room.
+func TestAKeyThatIsUsedAgainIsSparedAfterASearchForIdleOnes(t *testing.T) {
+	k := byKey(events.Off(), roomEach, atMost(3))
+	for _, key := range []string{"a", "b", "b", "c", "d"} {
+		_ = k.RunKey(t.Context(), key, succeed)
+	}
+	if got := keysOf(k); got != "a b d" {
+		t.Error(got)
+	}
+}
+
+// Of a crowd of keys that are all in use but one, not all are searched for it at once.
+func TestTheSearchForRoomIsShort(t *testing.T) {
+	const keys = 600
+	k := byKey(events.Off(), roomEach, atMost(keys))
+	for i := range keys {
+		if lease, err := k.AcquireKey(t.Context(), fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		} else if i == 0 {
+			defer func() { lease.Release(nil) }()
+			lease.Release(nil)
+		}
+	}
+	searches, found := 0, false
+	for ; !found && searches < 10; searches++ {
+		_ = k.RunKey(t.Context(), "new", succeed)
+		_, found = k.Get("new")
+	}
+	if !found || searches < 2 || searches > 4 {
+		t.Errorf("found %t, after %d searches", found, searches)
+	}
+}
