@@ -85,14 +85,16 @@ func TestServerAnswersForItsLayers(t *testing.T) {
 }
 
 // relayed is what a handler returns that has called another service through a client of ours.
-type relayed struct{ resilience.BreakerOpenError }
+type relayed struct{ error }
+
+func (*relayed) Unwrap() error { return &resilience.BreakerOpenError{Name: "db"} }
 
 func (*relayed) GRPCStatus() *status.Status { return status.New(codes.Internal, "the other service") }
 
 // GRPC-01: a handler's own status is left alone, whatever its error wraps.
 func TestHandlersOwnStatusIsNotThatOfALayer(t *testing.T) {
 	g := grpcres.MustServer(grpcres.ServerConfig{Name: "server", Bus: events.NewBus()})
-	if got := handle(t.Context(), g, func(context.Context, any) (any, error) { return nil, new(relayed) }); got != "Internal: the other service 0s []" {
+	if got := handle(t.Context(), g, func(context.Context, any) (any, error) { return nil, &relayed{errBoom} }); got != "Internal: the other service 0s []" {
 		t.Error(got)
 	}
 }

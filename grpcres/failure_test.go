@@ -114,7 +114,9 @@ func TestTimeoutIsNamedByItsLayer(t *testing.T) {
 }
 
 // outspoken is an error of an interceptor further in, which says itself what it is.
-type outspoken struct{ resilience.TimeoutError }
+type outspoken struct{ error }
+
+func (*outspoken) Unwrap() error { return &resilience.TimeoutError{Layer: "db"} }
 
 func (*outspoken) GRPCStatus() *status.Status { return status.New(codes.NotFound, "here is nobody") }
 func (*outspoken) NotProcessed() bool         { return true }
@@ -125,7 +127,7 @@ func TestErrorsThatSayWhatTheyAre(t *testing.T) {
 		sure := thrice
 		sure.If = resilience.IsNotProcessed
 		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{sure}, Idempotent: idempotent})
-		err := send(t.Context(), c, new(text), func(context.Context, int, any, []grpc.CallOption) error { return new(outspoken) })
+		err := send(t.Context(), c, new(text), func(context.Context, int, any, []grpc.CallOption) error { return &outspoken{errBoom} })
 		if status.Code(err) != codes.NotFound {
 			t.Errorf("got %v", err)
 		}
