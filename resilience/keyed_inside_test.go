@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -150,4 +151,30 @@ func TestTheSearchForRoomIsShort(t *testing.T) {
 	if !found || searches < 2 || searches > 4 {
 		t.Errorf("found %t, after %d searches", found, searches)
 	}
+}
+
+// Of the states of its breakers a Keyed tells the one that lets the fewest calls through.
+func TestAKeyedTellsTheStrictestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		k := byKey(bus, fragileEach, nil)
+		state := func() events.State { r, _ := bus.Sources()[0].Breaker(); return r.State }
+		do := func(key string) *resilience.Breaker {
+			_ = k.RunKey(t.Context(), key, succeed)
+			gate, _ := k.Get(key)
+			return gate.(*resilience.Breaker)
+		}
+		_ = k.RunKey(t.Context(), "a", func(context.Context) error { return errBoom })
+		got := []events.State{state()}
+		time.Sleep(time.Minute)
+		got = append(got, state())
+		do("a")
+		got = append(got, state())
+		do("b").ForceOpen()
+		got = append(got, state())
+		want := []events.State{events.StateOpen, events.StateHalfOpen, events.StateClosed, events.StateForcedOpen}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
 }
