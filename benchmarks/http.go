@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,14 +22,34 @@ import (
 var gets = workload{
 	name: "HTTP, a GET that succeeds", exchange: true,
 	doc: "An http.Client over loopback, HTTP/1.1 on a kept connection, the body read to its end. The server runs in the same process: its part is in " +
-		"every line. Telltale is httpres.Standard: bulkhead, total timeout, retry, a breaker for each host, timeout of the attempt; failsafehttp " +
-		"has the same five, one breaker for all; go-retryablehttp only retries.",
-	contestants: []contestant{
-		getter("bare http.Client", floor, func(base *http.Transport) http.RoundTripper { return base }),
-		getterWithin("bare http.Client with a Timeout", peer, httpres.StandardTotalTimeout, func(base *http.Transport) http.RoundTripper { return base }),
-		getter("Telltale", ours, func(base *http.Transport) http.RoundTripper { return standard(base, events.NewBus()) }),
-		getter("Telltale, spans and metrics", ours, func(base *http.Transport) http.RoundTripper { return standard(base, observed()) }),
-		getter("failsafehttp", peer, func(base *http.Transport) http.RoundTripper {
+		"every line. " + whoGets,
+	contestants: getters(serveHTTP, func() http.RoundTripper {
+		return &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}
+	}),
+}
+
+var getsAtOnce = workload{
+	name: "HTTP, a GET that is answered at once",
+	doc: "The same without a network: what net/http's transport would do is to look at the request's context, and to answer. What is left is what the client, " +
+		"and what stands around the transport, take themselves.",
+	contestants: getters(func() string { return "http://localhost/" }, func() http.RoundTripper { return answering{} }),
+}
+
+const whoGets = "Telltale is httpres.Standard: bulkhead, total timeout, retry, a breaker for each host, timeout of the attempt; failsafehttp " +
+	"has the same five, one breaker for all; go-retryablehttp only retries."
+
+// getters are those that get the greeting with a transport around the base.
+func getters(url func() string, base func() http.RoundTripper) []contestant {
+	getter := func(name string, r role, timeout time.Duration, around func(base http.RoundTripper) http.RoundTripper) contestant {
+		return contestant{name, r, func() worker { return getting(url(), &http.Client{Timeout: timeout, Transport: around(base())}) }}
+	}
+	bare := func(base http.RoundTripper) http.RoundTripper { return base }
+	return []contestant{
+		getter("bare http.Client", floor, 0, bare),
+		getter("bare http.Client with a Timeout", peer, httpres.StandardTotalTimeout, bare),
+		getter("Telltale", ours, 0, func(base http.RoundTripper) http.RoundTripper { return standard(base, events.NewBus()) }),
+		getter("Telltale, spans and metrics", ours, 0, func(base http.RoundTripper) http.RoundTripper { return standard(base, observed()) }),
+		getter("failsafehttp", peer, 0, func(base http.RoundTripper) http.RoundTripper {
 			return failsafehttp.NewRoundTripper(base,
 				failsafe.Policy[*http.Response](fbulkhead.New[*http.Response](httpres.StandardMaxConcurrent)),
 				ftimeout.New[*http.Response](httpres.StandardTotalTimeout),
@@ -37,13 +58,26 @@ var gets = workload{
 					WithFailureRateThreshold(httpres.StandardFailureRatio, httpres.StandardMinCalls, httpres.StandardWindow).Build(),
 				ftimeout.New[*http.Response](httpres.StandardAttemptTimeout))
 		}),
-		getter("go-retryablehttp", peer, func(base *http.Transport) http.RoundTripper {
+		getter("go-retryablehttp", peer, 0, func(base http.RoundTripper) http.RoundTripper {
 			c := retryablehttp.NewClient()
 			c.HTTPClient = &http.Client{Transport: base}
 			c.RetryMax, c.Logger = httpres.StandardMaxAttempts-1, nil
 			return &retryablehttp.RoundTripper{Client: c}
 		}),
-	},
+	}
+}
+
+// answering is a base that answers at once.
+type answering struct{}
+
+func (answering) RoundTrip(req *http.Request) (*http.Response, error) {
+	select {
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	default:
+	}
+	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req,
+		ContentLength: int64(len(greeting)), Body: io.NopCloser(strings.NewReader(greeting))}, nil
 }
 
 func standard(base http.RoundTripper, bus *events.Bus) http.RoundTripper {
@@ -69,26 +103,17 @@ func listen() net.Listener {
 	return listener
 }
 
-// getter is a contestant that gets the greeting with a transport around net/http's own.
-func getter(name string, r role, around func(base *http.Transport) http.RoundTripper) contestant {
-	return getterWithin(name, r, 0, around)
-}
-
-// getterWithin is one whose client has a Timeout of its own; 0 is none.
-func getterWithin(name string, r role, timeout time.Duration, around func(base *http.Transport) http.RoundTripper) contestant {
-	return contestant{name, r, func() worker {
-		url := serveHTTP()
-		client := &http.Client{Timeout: timeout, Transport: around(&http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute})}
-		return func() func() bool {
-			buf := make([]byte, len(greeting)+1)
-			return func() bool {
-				resp, err := client.Get(url)
-				if err != nil {
-					return false
-				}
-				n, err := io.ReadFull(resp.Body, buf)
-				return resp.Body.Close() == nil && err == io.ErrUnexpectedEOF && string(buf[:n]) == greeting
+// getting gets the greeting.
+func getting(url string, client *http.Client) worker {
+	return func() func() bool {
+		buf := make([]byte, len(greeting)+1)
+		return func() bool {
+			resp, err := client.Get(url)
+			if err != nil {
+				return false
 			}
+			n, err := io.ReadFull(resp.Body, buf)
+			return resp.Body.Close() == nil && err == io.ErrUnexpectedEOF && string(buf[:n]) == greeting
 		}
-	}}
+	}
 }

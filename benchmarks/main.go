@@ -12,7 +12,7 @@ import (
 )
 
 var workloads = []workload{floors, retryFirst, retryThird, breakerConsecutive, breakerWindowed, breakerOpen, timeouts, timeoutsWaiting,
-	bulkheads, rateLimiters, flights, hedges, stack, stackWaiting, observedStack, gets, checks}
+	bulkheads, rateLimiters, flights, hedges, stack, stackWaiting, observedStack, gets, getsAtOnce, checks}
 
 func main() {
 	rounds := flag.Int("rounds", 21, "how many `rounds` each contestant has")

@@ -46,7 +46,7 @@ func writeTable(b *strings.Builder, all []result) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| | ns | ratio | CPU ns | allocs | bytes |\n|---|--:|--:|--:|--:|--:|\n", title, w.doc)
 	base := time.Duration(0)
 	for _, r := range all {
-		if r.role == ours {
+		if r.role == ours && base == 0 {
 			base = r.wall
 		}
 	}

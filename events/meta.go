@@ -28,7 +28,8 @@ type Meta struct {
 	// Nested tells that the call was made by a subscriber, with a context marked by [Nest]. Adapters ignore such
 	// events, so that an exporter whose own client is resilient cannot feed itself.
 	Nested bool
-	// At is the time of the event. Within one call the differences between times are those of the monotonic clock.
+	// At is the time of the event. Within one call the differences between times are those of the monotonic clock, and a
+	// step of the wall clock shows up to 100 ms late.
 	At time.Time
 }
 

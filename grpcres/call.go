@@ -3,11 +3,12 @@ package grpcres
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 )
 
-// call is one unary call on its way through the pipeline.
+// call is one unary call on its way through the pipeline, all in one piece.
 type call struct {
 	sendable
 	req, reply any
@@ -16,6 +17,9 @@ type call struct {
 
 	mu     sync.Mutex
 	landed []landing // where attempts run beside each other: those that succeeded
+
+	begun atomic.Bool // first is in use
+	first evidence    // of the first attempt, which is like any other
 }
 
 // call sends a unary call through the pipeline. Its error is the channel's, or that of the layer that decided, which
@@ -26,12 +30,12 @@ func (c *Client) call(ctx context.Context, method string, req, reply any, cc *gr
 		return errNotMade
 	}
 	u := &call{req: req, reply: reply, invoker: invoker, opts: opts, sendable: sendable{
-		client: c, cc: cc, method: method, owned: owned, repeats: c.repeats.unary, ended: ctx.Err,
+		Context: ctx, client: c, cc: cc, method: method, owned: owned, repeats: c.repeats.unary,
 	}}
 	if !owned && c.repeats.unary {
 		c.channel.look(ctx, c, c.unary, cc, method)
 	}
-	v, err := c.unary.Do(context.WithValue(ctx, callKey{}, u), u.attempt)
+	v, err := c.unary.Do(u, u.attempt)
 	if err != nil {
 		return withStatus(withoutMarks(err))
 	}
@@ -43,13 +47,16 @@ func (u *call) attempt(ctx context.Context) (any, error) {
 	if err := u.begin(); err != nil {
 		return nil, err
 	}
-	var e evidence
+	e := &u.first
+	if u.begun.Swap(true) {
+		e = new(evidence)
+	}
 	l := landing{reply: u.reply, opts: u.opts}
 	if u.client.copies {
 		l = newLanding(u.reply, u.opts)
 	}
-	if err := u.invoker(outgoing(ctx), u.method, u.req, l.reply, u.cc, e.options(l.opts)...); err != nil {
-		return nil, u.failed(ctx, err, &e)
+	if err := u.invoker(outgoing(ctx), u.method, u.req, l.reply, u.cc, e.options(l.opts, e.finish)...); err != nil {
+		return nil, u.failed(ctx, err, e)
 	}
 	if u.client.copies {
 		u.mu.Lock()

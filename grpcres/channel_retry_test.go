@@ -1,9 +1,9 @@
 package grpcres_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -12,6 +12,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // policy has a channel retry by itself.
@@ -20,59 +21,59 @@ var policy = grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{"servic
 
 // GRPC-03
 func TestChannelsOwnRetryIsSwitchedOff(t *testing.T) {
-	s := serve(t, script{unary: failing(100, errDown), stream: downStream(0, 0, 0, 0, 0)})
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	cc := connect(t, s, append(c.DialOptions(), policy)...)
-	if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 3)
-	s.calls.Store(0)
-	st, err := down(t.Context(), cc, "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := receive(st); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 3)
-	if w := heard.codes(); len(w) != 0 {
-		t.Errorf("it was warned of %v", w)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(100, errDown), stream: downStream(0, 0, 0, 0, 0)})
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		cc := connect(t, s, append(c.DialOptions(), policy)...)
+		if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 3)
+		s.calls.Store(0)
+		st, err := down(t.Context(), cc, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := receive(st); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 3)
+		resiliencetest.WantNone[events.ConfigWarning](t, heard)
+	})
 }
 
 // GRPC-03: who takes the interceptors alone is told, once a method.
 func TestChannelsOwnRetryIsReported(t *testing.T) {
-	s := serve(t, script{unary: failing(100, errDown), stream: downStream()})
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	cc := connect(t, s, policy, grpc.WithChainUnaryInterceptor(c.Unary), grpc.WithChainStreamInterceptor(c.Stream))
-	for range 3 {
-		if _, err := call(t.Context(), cc, "x"); err == nil {
-			t.Error("no error")
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(100, errDown), stream: downStream()})
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		cc := connect(t, s, policy, grpc.WithChainUnaryInterceptor(c.Unary), grpc.WithChainStreamInterceptor(c.Stream))
+		for range 3 {
+			if _, err := call(t.Context(), cc, "x"); err == nil {
+				t.Error("no error")
+			}
 		}
-	}
-	s.served(t, 3*3*4) // they multiply
-	for range 2 {
-		if st, err := down(t.Context(), cc, "m"); err == nil {
-			all(st)
+		s.served(t, 3*3*4) // they multiply
+		for range 2 {
+			if st, err := down(t.Context(), cc, "m"); err == nil {
+				all(st)
+			}
 		}
-	}
-	if w := heard.codes(); !slices.Equal(w, []string{events.WarningNestedRetry, events.WarningNestedRetry}) {
-		t.Fatalf("it was warned of %v", w)
-	}
-	for i, method := range []string{callMethod, downMethod} {
-		if m := heard.warnings[i].Message; !strings.Contains(m, method) {
-			t.Errorf("the warning is %q", m)
+		nested := events.ConfigWarning{Code: events.WarningNestedRetry}
+		resiliencetest.Want(t, heard, nested, nested)
+		for i, w := range resiliencetest.Of[events.ConfigWarning](heard) {
+			if method := []string{callMethod, downMethod}[i%2]; !strings.Contains(w.Message, method) {
+				t.Errorf("the warning is %q", w.Message)
+			}
 		}
-	}
-	if w := c.Describe().Warnings; len(w) != 2 {
-		t.Errorf("the description has the warnings %+v", w)
-	}
+		if w := c.Describe().Warnings; len(w) != 2 {
+			t.Errorf("the description has the warnings %+v", w)
+		}
+	})
 }
 
 // GRPC-03: nothing is told where one of the two does not retry.
 func TestChannelWithoutARetryIsNotReported(t *testing.T) {
-	s := serve(t, script{unary: echo})
 	for name, c := range map[string]struct {
 		layers []resilience.Layer
 		opts   []grpc.DialOption
@@ -80,13 +81,17 @@ func TestChannelWithoutARetryIsNotReported(t *testing.T) {
 		"no policy": {[]resilience.Layer{thrice}, nil},
 		"no retry":  {[]resilience.Layer{resilience.Retry{MaxAttempts: 1}}, []grpc.DialOption{policy}},
 	} {
-		cl, heard := client(t, layers(c.layers...))
-		if _, err := call(t.Context(), connect(t, s, append(c.opts, grpc.WithChainUnaryInterceptor(cl.Unary))...), "x"); err != nil {
-			t.Error(err)
-		}
-		if w := heard.codes(); len(w) != 0 {
-			t.Errorf("%s: it was warned of %v", name, w)
-		}
+		bubble(t, name, func(t *testing.T) {
+			s := serve(t, script{unary: echo})
+			cl, heard := client(t, layers(c.layers...))
+			cc := connect(t, s, append(c.opts, grpc.WithChainUnaryInterceptor(cl.Unary))...)
+			for range 2 { // the first has the channel read its service config
+				if _, err := call(t.Context(), cc, "x"); err != nil {
+					t.Error(err)
+				}
+			}
+			resiliencetest.WantNone[events.ConfigWarning](t, heard)
+		})
 	}
 }
 
@@ -98,7 +103,7 @@ func TestRetriesOfTheChannelProveNothing(t *testing.T) {
 	}{
 		"policy": {true, events.ReasonNotRetryable}, "none": {false, events.ReasonExhausted},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s := serve(t, script{unary: echo})
 			s.refuse = 1 << 30
 			cl, heard := client(t, layers(thrice))
@@ -109,18 +114,20 @@ func TestRetriesOfTheChannelProveNothing(t *testing.T) {
 			if _, err := call(t.Context(), connect(t, s, opts...), "x"); err == nil {
 				t.Error("no error")
 			}
-			heard.stops(t, c.stops)
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: c.stops})
 		})
 	}
 }
 
 // GRPC-01: nor where an interceptor further in answers by itself.
 func TestAnswersThatAreNotTheChannelsProveNothing(t *testing.T) {
-	s := serve(t, script{unary: echo})
-	c, heard := client(t, layers(thrice))
-	cc := connect(t, s, append(c.DialOptions(), grpc.WithChainUnaryInterceptor(unavailable))...)
-	if _, err := call(t.Context(), cc, "x"); err == nil {
-		t.Error("no error")
-	}
-	heard.stops(t, events.ReasonNotRetryable)
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: echo})
+		c, heard := client(t, layers(thrice))
+		cc := connect(t, s, append(c.DialOptions(), grpc.WithChainUnaryInterceptor(unavailable))...)
+		if _, err := call(t.Context(), cc, "x"); err == nil {
+			t.Error("no error")
+		}
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+	})
 }

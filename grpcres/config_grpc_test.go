@@ -6,10 +6,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // bad is a wrong value of a field, and a part of what is allowed. nil: any value is fine.
@@ -101,32 +103,36 @@ func TestBadLayersAreRefused(t *testing.T) {
 }
 
 func TestConfigMayBeChangedAfterwards(t *testing.T) {
-	s := serve(t, script{unary: failing(2, errDown)})
-	cfg := grpcres.Config{Layers: []resilience.Layer{thrice}, StreamLayers: []resilience.Layer{thrice}, Idempotent: idempotent}
-	c, _ := client(t, cfg)
-	cfg.Layers[0], cfg.StreamLayers[0] = nil, nil
-	if _, err := call(t.Context(), connect(t, s, c.DialOptions()...), "x"); err != nil {
-		t.Error(err)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("MustClient does not panic")
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(2, errDown)})
+		cfg := grpcres.Config{Layers: []resilience.Layer{thrice}, StreamLayers: []resilience.Layer{thrice}, Idempotent: idempotent}
+		c, _ := client(t, cfg)
+		cfg.Layers[0], cfg.StreamLayers[0] = nil, nil
+		if _, err := call(t.Context(), connect(t, s, c.DialOptions()...), "x"); err != nil {
+			t.Error(err)
 		}
-	}()
-	grpcres.MustClient(grpcres.Config{})
+		defer func() {
+			if recover() == nil {
+				t.Error("MustClient does not panic")
+			}
+		}()
+		grpcres.MustClient(grpcres.Config{})
+	})
 }
 
 // GRPC-01: what the user's own Retry asks is still asked.
 func TestOwnOnRetryIsStillAsked(t *testing.T) {
-	s := serve(t, script{unary: failing(2, errDown)})
-	own, asked := thrice, 0
-	own.OnRetry = func(context.Context, resilience.FailedAttempt) bool { asked++; return false }
-	for _, l := range []resilience.Layer{own, &own} {
-		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{l}, Idempotent: idempotent})
-		call(t.Context(), connect(t, s, c.DialOptions()...), "x")
-		heard.stops(t, events.ReasonStopped)
-	}
-	if asked != 2 {
-		t.Errorf("it was asked %d times", asked)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(2, errDown)})
+		own, asked := thrice, 0
+		own.OnRetry = func(context.Context, resilience.FailedAttempt) bool { asked++; return false }
+		for _, l := range []resilience.Layer{own, &own} {
+			c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{l}, Idempotent: idempotent})
+			call(t.Context(), connect(t, s, c.DialOptions()...), "x")
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonStopped})
+		}
+		if asked != 2 {
+			t.Errorf("it was asked %d times", asked)
+		}
+	})
 }

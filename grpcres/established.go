@@ -3,7 +3,6 @@ package grpcres
 import (
 	"context"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +24,12 @@ type established struct {
 	received bool  // the first message was asked for
 	first    error // what came instead: nil or io.EOF
 
+	held resilience.Held
+
 	mu       sync.Mutex // guards what follows; never held while something is released
-	held     []resilience.Held
-	stop     func() bool // ends the watch of ctx
 	watching bool
 	isDone   bool  // the channel says that the stream has ended
 	how      error // and how
-	over     bool
 }
 
 // hold has held released when a stream has ended: at once if it is a unary call's reply.
@@ -41,9 +39,7 @@ func hold(v any, held resilience.Held) any {
 		held.Release(nil)
 		return v
 	}
-	e.mu.Lock()
-	e.held = append(e.held, held)
-	e.mu.Unlock()
+	e.held = held
 	return v
 }
 
@@ -65,18 +61,12 @@ func (e *established) watch() {
 		e.end(how)
 		return
 	}
-	stop := context.AfterFunc(e.ctx, func() { e.end(e.ctx.Err()) })
-	e.mu.Lock()
-	e.stop = stop
-	over := e.over
-	e.mu.Unlock()
-	if over {
-		stop()
-	}
+	context.AfterFunc(e.ctx, func() { e.end(e.ctx.Err()) }) // end lets go of this one, too
 }
 
 // finished is what the channel calls when the stream has ended.
 func (e *established) finished(err error) {
+	e.evidence.finish(err)
 	e.mu.Lock()
 	e.isDone, e.how = true, err
 	watching := e.watching
@@ -86,22 +76,10 @@ func (e *established) finished(err error) {
 	}
 }
 
-// end lets go, once.
+// end lets go. The first one counts.
 func (e *established) end(err error) {
-	e.mu.Lock()
-	held, stop, over := e.held, e.stop, e.over
-	e.over = true
-	e.mu.Unlock()
-	if over {
-		return
-	}
-	defer e.cancel()
-	if stop != nil {
-		stop()
-	}
-	for _, h := range slices.Backward(held) {
-		defer h.Release(err) // also if one before ends the goroutine
-	}
+	defer e.cancel() // also if what is released ends the goroutine
+	e.held.Release(err)
 }
 
 func (e *established) recv(m any) error { return e.ended(e.cs.RecvMsg(m)) }

@@ -21,8 +21,8 @@ import (
 type evidence struct {
 	peer     peer.Peer
 	trailer  metadata.MD
-	finished atomic.Bool // then the rest may be read: the channel has written it before
-	onFinish func(error) // nil for none
+	finished atomic.Bool        // then the rest may be read: the channel has written it before
+	room     [6]grpc.CallOption // for the options: the three that collect this, and a few of the caller's
 }
 
 // nobody is the peer of a call that has none.
@@ -33,15 +33,14 @@ func (nobody) String() string  { return "none" }
 
 var _ net.Addr = nobody{}
 
-// options adds to the caller's options what collects the evidence.
-func (e *evidence) options(callers []grpc.CallOption) []grpc.CallOption {
+// finish is what the channel calls when the attempt has ended.
+func (e *evidence) finish(error) { e.finished.Store(true) }
+
+// options adds to the caller's options what collects the evidence. finish calls that of e.
+func (e *evidence) options(callers []grpc.CallOption, finish func(error)) []grpc.CallOption {
 	e.peer.Addr = nobody{}
-	return append(slices.Clip(callers), grpc.Peer(&e.peer), grpc.Trailer(&e.trailer), grpc.OnFinish(func(err error) {
-		e.finished.Store(true)
-		if e.onFinish != nil {
-			e.onFinish(err)
-		}
-	}))
+	opts := append(append(e.room[:0], callers...), grpc.Peer(&e.peer), grpc.Trailer(&e.trailer), grpc.OnFinish(finish))
+	return slices.Clip(opts) // what an interceptor further in adds is its own
 }
 
 // unsent tells whether the channel surely sent nothing. retries: it may have sent before what it could not send last.

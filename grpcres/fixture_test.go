@@ -1,20 +1,22 @@
 package grpcres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -23,6 +25,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // The methods of the server, which take and give StringValues.
@@ -47,6 +50,34 @@ type text = wrapperspb.StringValue
 type script struct {
 	unary  func(ctx context.Context, n int, in string) (string, error)
 	stream func(n int, s grpc.ServerStream) error
+}
+
+// logged is what gRPC logs as an error.
+var logged safeBuffer
+
+func TestMain(m *testing.M) {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, &logged))
+	m.Run()
+}
+
+// safeBuffer is a buffer that is safe for concurrent use.
+type safeBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// take returns what was written since.
+func (b *safeBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.buf.Reset()
+	return b.buf.String()
 }
 
 // server is a real one, in memory.
@@ -99,7 +130,7 @@ func (s *server) cut() {
 	}
 }
 
-func serve(t *testing.T, does script, opts ...grpc.ServerOption) *server {
+func serve(t testing.TB, does script, opts ...grpc.ServerOption) *server {
 	t.Helper()
 	s := &server{script: does, listener: bufconn.Listen(1 << 16)}
 	g := grpc.NewServer(append(opts, grpc.WaitForHandlers(true))...)
@@ -139,10 +170,20 @@ func serve(t *testing.T, does script, opts ...grpc.ServerOption) *server {
 	return s
 }
 
+// bubble runs a test by its name in a bubble, where time passes when everybody waits.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // connect makes a channel to the server.
-func connect(t *testing.T, s *server, opts ...grpc.DialOption) *grpc.ClientConn {
+func connect(t testing.TB, s *server, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpc.NewClient("passthrough:///server.test", append(opts,
+	return connectTo(t, s, "passthrough:///server.test", opts...)
+}
+
+func connectTo(t testing.TB, s *server, target string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	cc, err := grpc.NewClient(target, append(opts,
 		grpc.WithContextDialer(s.dial), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
 			MinConnectTimeout: time.Second}))...)
@@ -155,7 +196,7 @@ func connect(t *testing.T, s *server, opts ...grpc.DialOption) *grpc.ClientConn 
 
 var thrice = resilience.Retry{MaxAttempts: 3, Backoff: resilience.Constant(5 * time.Millisecond)}
 
-func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *told) {
+func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *resiliencetest.Recorder) {
 	t.Helper()
 	if cfg.Name == "" {
 		cfg.Name = "test"
@@ -163,7 +204,7 @@ func client(t *testing.T, cfg grpcres.Config) (*grpcres.Client, *told) {
 	if cfg.Bus == nil {
 		cfg.Bus = events.NewBus()
 	}
-	heard := listen(cfg.Bus)
+	heard := resiliencetest.Record(cfg.Bus)
 	c, err := grpcres.NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -216,69 +257,6 @@ func sendText(s interface{ SendMsg(any) error }, v string) error {
 }
 
 var errDown = status.Error(codes.Unavailable, "down")
-
-// told keeps what a bus tells.
-type told struct {
-	mu        sync.Mutex
-	scheduled []events.RetryScheduled
-	stopped   []events.Reason
-	attempts  []events.AttemptFinished
-	finished  []events.ExecutionFinished
-	warnings  []events.ConfigWarning
-}
-
-func listen(bus *events.Bus) *told {
-	l := new(told)
-	bus.RetryScheduled.Subscribe(func(_ context.Context, e events.RetryScheduled) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.scheduled = append(l.scheduled, e)
-	})
-	bus.RetryStopped.Subscribe(func(_ context.Context, e events.RetryStopped) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.stopped = append(l.stopped, e.Reason)
-	})
-	bus.Attempt.Observe(func(ctx context.Context, _ events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
-		return ctx, func(e events.AttemptFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.attempts = append(l.attempts, e)
-		}
-	})
-	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
-		return ctx, func(e events.ExecutionFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.finished = append(l.finished, e)
-		}
-	})
-	bus.ConfigWarning.Subscribe(func(_ context.Context, e events.ConfigWarning) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.warnings = append(l.warnings, e)
-	})
-	return l
-}
-
-// codes returns the codes of the warnings.
-func (l *told) codes() (all []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.warnings {
-		all = append(all, w.Code)
-	}
-	return all
-}
-
-func (l *told) stops(t *testing.T, want ...events.Reason) {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !slices.Equal(l.stopped, want) {
-		t.Errorf("retries stopped because of %v, want %v", l.stopped, want)
-	}
-}
 
 func (s *server) served(t *testing.T, want int) {
 	t.Helper()

@@ -1,8 +1,10 @@
 package grpcres_test
 
 import (
+	"context"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -10,6 +12,7 @@ import (
 	_ "google.golang.org/protobuf/types/known/emptypb" // the file below imports it
 
 	"github.com/telltale-go/telltale/grpcres"
+	"github.com/telltale-go/telltale/resilience"
 )
 
 // GRPC-01: a method is declared idempotent where it is defined.
@@ -47,6 +50,15 @@ func TestIdempotencyIsReadFromTheDefinition(t *testing.T) {
 	} {
 		if got := grpcres.IsIdempotent(method); got != want {
 			t.Errorf("%q: %t", method, got)
+		}
+		c, _ := client(t, layers(resilience.Retry{Backoff: resilience.NoDelay}))
+		attempts := 0
+		_ = c.Unary(t.Context(), method, nil, new(text), nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			attempts++
+			return errDown
+		})
+		if (attempts == 3) != want {
+			t.Errorf("%q: %d attempts", method, attempts)
 		}
 		if got := grpcres.Methods("/other.S/")(method); got != want {
 			t.Errorf("Methods: %q: %t", method, got)

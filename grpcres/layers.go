@@ -50,12 +50,6 @@ func mayRunBeside(l resilience.Layer) bool {
 	return true
 }
 
-// repeatable is a call that can tell whether it may be sent again.
-type repeatable interface{ mayRepeat() bool }
-
-// callKey finds the repeatable in the contexts of its pipeline.
-type callKey struct{}
-
 // asking returns the layers with each Retry and Hedge asking whether the call can be sent again. A Retry is told by the
 // failure already, but a layer in between may make it another one, as a Timeout does.
 func asking(layers []resilience.Layer) []resilience.Layer {
@@ -87,10 +81,7 @@ func asking(layers []resilience.Layer) []resilience.Layer {
 func askingRetry(r resilience.Retry) resilience.Retry {
 	also := r.OnRetry
 	r.OnRetry = func(ctx context.Context, failed resilience.FailedAttempt) bool {
-		if c, ok := ctx.Value(callKey{}).(repeatable); ok && !c.mayRepeat() {
-			return false
-		}
-		return also == nil || also(ctx, failed)
+		return mayRepeat(ctx) && (also == nil || also(ctx, failed))
 	}
 	return r
 }
@@ -98,10 +89,7 @@ func askingRetry(r resilience.Retry) resilience.Retry {
 func askingHedge(h resilience.Hedge) resilience.Hedge {
 	also := h.OnHedge
 	h.OnHedge = func(ctx context.Context) bool {
-		if c, ok := ctx.Value(callKey{}).(repeatable); ok && !c.mayRepeat() {
-			return false
-		}
-		return also == nil || also(ctx)
+		return mayRepeat(ctx) && (also == nil || also(ctx))
 	}
 	return h
 }

@@ -131,7 +131,7 @@ func (o *outbox) place(m any) place {
 	switch {
 	case o.over && o.current == nil:
 		return placeNowhere
-	case o.over, o.forgot.Load() && o.current != nil:
+	case o.over:
 		return placeSend
 	case len(o.sent) < o.limit && !o.forgot.Load():
 		o.sent = append(o.sent, m)

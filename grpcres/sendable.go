@@ -3,28 +3,44 @@ package grpcres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/internal/stop"
 )
 
-// sendable is what a call and a stream have in common: whether it may be sent once more. It is safe for concurrent use.
+// sendable is what a call and a stream have in common: whether it may be sent once more. It is the context that their
+// pipeline gets, in which callKey finds it. It is safe for concurrent use.
 type sendable struct {
+	context.Context // the caller's
+
 	client  *Client
 	cc      *grpc.ClientConn
 	method  string
 	owned   bool         // the channel is known not to retry by itself
 	repeats bool         // a layer may run it more than once
-	ended   func() error // Err of the caller's context
 	out     atomic.Int32 // attempts that the server may have executed
 	refused atomic.Bool  // the server wants no retry
 	forgot  atomic.Bool  // what was sent is not remembered
 	last    atomic.Pointer[error]
 }
+
+// callKey finds the sendable in the contexts of its pipeline.
+type callKey struct{}
+
+// Value finds the sendable itself.
+func (s *sendable) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// String keeps fmt from reading the fields, which attempts write.
+func (s *sendable) String() string { return fmt.Sprintf("%v.grpcres.call", s.Context) }
 
 var errSent = errors.New("grpcres: the call was sent and must not be sent again")
 
@@ -41,7 +57,11 @@ func (s *sendable) cannotRepeat() events.Reason {
 	return 0
 }
 
-func (s *sendable) mayRepeat() bool { return s.cannotRepeat() == 0 }
+// mayRepeat tells whether what ctx is of may be sent once more: where that is not known, too.
+func mayRepeat(ctx context.Context) bool {
+	s, ok := ctx.Value(callKey{}).(*sendable)
+	return !ok || s.cannotRepeat() == 0
+}
 
 // begin begins an attempt: its error tells that there must be none.
 func (s *sendable) begin() error {
@@ -67,30 +87,11 @@ func (s *sendable) failed(ctx context.Context, err error, e *evidence) error {
 		s.refused.Store(true)
 	}
 	s.last.Store(&seen)
-	if s.ended() != nil {
+	if s.Err() != nil {
 		return seen // nobody asks for more
 	}
 	if reason := s.cannotRepeat(); reason != 0 && s.repeats {
 		return &stop.Error{Err: seen, Reason: reason}
 	}
 	return seen
-}
-
-// attemptsKey is the metadata that numbers attempts: gRFC A6, "Exposed Retry Metadata".
-const attemptsKey = "grpc-previous-rpc-attempts"
-
-// outgoing adds to the metadata of an attempt what is to travel with it.
-func outgoing(ctx context.Context) context.Context {
-	pairs := travelling(ctx)
-	if len(pairs) == 0 {
-		return ctx
-	}
-	md, _ := metadata.FromOutgoingContext(ctx) // a copy
-	if md == nil {
-		md = metadata.MD{}
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		md.Set(pairs[i], pairs[i+1])
-	}
-	return metadata.NewOutgoingContext(ctx, md)
 }

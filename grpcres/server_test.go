@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -17,16 +18,17 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // guarded is a server whose calls pass layers.
-func guarded(t *testing.T, does script, cfg grpcres.ServerConfig) (*server, *told) {
+func guarded(t *testing.T, does script, cfg grpcres.ServerConfig) (*server, *resiliencetest.Recorder) {
 	t.Helper()
 	cfg.Name = "server"
 	if cfg.Bus == nil {
 		cfg.Bus = events.NewBus()
 	}
-	heard := listen(cfg.Bus)
+	heard := resiliencetest.Record(cfg.Bus)
 	g, err := grpcres.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +79,7 @@ func TestServerShedsLoad(t *testing.T) {
 	}{
 		"default": {0, time.Second, "1000"}, "own": {1500 * time.Microsecond, 1500 * time.Microsecond, "2"}, "nothing": {-1, 0, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			places := bulkhead()
 			cc, release := blocked(t, grpcres.ServerConfig{RetryAfter: c.after}, places)
 			var trailer metadata.MD
@@ -91,8 +93,8 @@ func TestServerShedsLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := receive(st); status.Code(err) != codes.Unavailable {
-				t.Errorf("a stream gets %v", err)
+			if _, err := receive(st); status.Code(err) != codes.Unavailable || strings.Join(st.Trailer()["grpc-retry-pushback-ms"], ",") != c.ms {
+				t.Errorf("a stream gets %v, %v", err, st.Trailer())
 			}
 			release()
 			if out, err := call(t.Context(), cc, "x"); err != nil || out != "x" || used(places) != 0 {
@@ -103,34 +105,36 @@ func TestServerShedsLoad(t *testing.T) {
 }
 
 func TestServerSaysWhenARateAllowsMore(t *testing.T) {
-	limiter := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1, Per: time.Minute, Burst: 1, Bus: events.NewBus()})
-	s, _ := guarded(t, script{unary: echo}, grpcres.ServerConfig{Layers: []resilience.Layer{limiter}})
-	cc := connect(t, s)
-	if _, err := call(t.Context(), cc, "x"); err != nil {
-		t.Fatal(err)
-	}
-	_, err := call(t.Context(), cc, "x")
-	if after, _ := retryInfo(err); status.Code(err) != codes.ResourceExhausted || after < 50*time.Second || after > time.Minute {
-		t.Errorf("got %v after %v", err, after)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		limiter := resilience.MustRateLimiter(resilience.RateLimiterConfig{Name: "rate", Rate: 1, Per: time.Minute, Burst: 1, Bus: events.NewBus()})
+		s, _ := guarded(t, script{unary: echo}, grpcres.ServerConfig{Layers: []resilience.Layer{limiter}})
+		cc := connect(t, s)
+		if _, err := call(t.Context(), cc, "x"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := call(t.Context(), cc, "x")
+		if after, _ := retryInfo(err); status.Code(err) != codes.ResourceExhausted || after != time.Minute {
+			t.Errorf("got %v after %v", err, after)
+		}
+	})
 }
 
 // GRPC-01, RET-12: our client and our server understand each other.
 func TestClientWaitsForAServerThatSheds(t *testing.T) {
-	places := bulkhead()
-	cc, release := blocked(t, grpcres.ServerConfig{RetryAfter: 30 * time.Millisecond}, places)
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	once := false
-	c.Unary(t.Context(), callMethod, nil, new(text), cc, func(ctx context.Context, method string, _, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
-		if once {
-			release()
-		}
-		once = true
-		return cc.Invoke(ctx, method, new(text), reply, opts...)
+	synctest.Test(t, func(t *testing.T) {
+		places := bulkhead()
+		cc, release := blocked(t, grpcres.ServerConfig{RetryAfter: 30 * time.Millisecond}, places)
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		once := false
+		c.Unary(t.Context(), callMethod, nil, new(text), cc, func(ctx context.Context, method string, _, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+			if once {
+				release()
+			}
+			once = true
+			return cc.Invoke(ctx, method, new(text), reply, opts...)
+		})
+		resiliencetest.Want(t, heard, events.RetryScheduled{Delay: 30 * time.Millisecond}, events.ExecutionFinished{Outcome: events.OutcomeSuccess})
 	})
-	if len(heard.scheduled) != 1 || heard.scheduled[0].Delay != 30*time.Millisecond || heard.finished[0].Err != nil {
-		t.Errorf("scheduled %+v, ended with %v", heard.scheduled, heard.finished[0].Err)
-	}
 }
 
 // The priority travels with the call, unless the server decides.
@@ -142,6 +146,9 @@ func TestPriorityTravels(t *testing.T) {
 	}{
 		"none": {func(ctx context.Context) context.Context { return ctx }, nil, resilience.PriorityNormal},
 		"low":  {func(ctx context.Context) context.Context { return resilience.WithPriority(ctx, resilience.PriorityLow) }, nil, resilience.PriorityLow},
+		"sheddable": {func(ctx context.Context) context.Context {
+			return resilience.WithPriority(ctx, resilience.PrioritySheddable)
+		}, nil, resilience.PrioritySheddable},
 		"critical": {func(ctx context.Context) context.Context {
 			return resilience.WithPriority(ctx, resilience.PriorityCritical)
 		}, nil, resilience.PriorityCritical},
@@ -153,7 +160,7 @@ func TestPriorityTravels(t *testing.T) {
 		},
 			func(context.Context, string) resilience.Priority { return resilience.PrioritySheddable }, resilience.PrioritySheddable},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			var got []resilience.Priority
 			s, _ := guarded(t, script{unary: func(ctx context.Context, _ int, in string) (string, error) {
 				got = append(got, resilience.PriorityOf(ctx))
@@ -178,64 +185,81 @@ func TestPriorityTravels(t *testing.T) {
 			if len(got) != 2 || got[0] != c.want || got[1] != c.want {
 				t.Errorf("the handlers see %v, want %v", got, c.want)
 			}
+			if len(s.before) != 0 {
+				t.Errorf("first attempts are numbered %v", s.before)
+			}
 		})
 	}
 }
 
 // A handler's panic is answered, told, and leaves no permit behind.
 func TestHandlerThatPanics(t *testing.T) {
-	places := bulkhead()
-	s, heard := guarded(t, script{
-		unary:  func(context.Context, int, string) (string, error) { panic("secret") },
-		stream: func(int, grpc.ServerStream) error { panic("secret") },
-	}, grpcres.ServerConfig{Layers: []resilience.Layer{places}})
-	cc := connect(t, s)
-	_, err := call(t.Context(), cc, "x")
-	st, opened := down(t.Context(), cc, "m")
-	if opened != nil {
-		t.Fatal(opened)
-	}
-	_, streamed := receive(st)
-	for _, err := range []error{err, streamed} {
-		if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
-			t.Errorf("the client gets %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		logged.take()
+		places := bulkhead()
+		s, heard := guarded(t, script{
+			unary:  func(context.Context, int, string) (string, error) { panic("secret") },
+			stream: func(int, grpc.ServerStream) error { panic("secret") },
+		}, grpcres.ServerConfig{Layers: []resilience.Layer{places}})
+		cc := connect(t, s)
+		_, err := call(t.Context(), cc, "x")
+		st, opened := down(t.Context(), cc, "m")
+		if opened != nil {
+			t.Fatal(opened)
 		}
-	}
-	eventually(t, func() bool { return used(places) == 0 })
-	for _, e := range heard.finished {
-		var p *resilience.PanicError
-		if !errors.As(e.Err, &p) || p.Value != "secret" || len(p.Stack) == 0 {
-			t.Errorf("told is %v", e.Err)
+		_, streamed := receive(st)
+		if n := strings.Count(logged.take(), "panic in a handler: secret"); n != 2 {
+			t.Errorf("%d panics are in gRPC's log", n)
 		}
-	}
-	if len(heard.finished) != 2 {
-		t.Errorf("%d executions are told", len(heard.finished))
-	}
+		for _, err := range []error{err, streamed} {
+			if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "secret") {
+				t.Errorf("the client gets %v", err)
+			}
+		}
+		synctest.Wait()
+		if n := used(places); n != 0 {
+			t.Errorf("%d places are held", n)
+		}
+		told := resiliencetest.Of[events.ExecutionFinished](heard)
+		for _, e := range told {
+			var p *resilience.PanicError
+			if !errors.As(e.Err, &p) || p.Value != "secret" || len(p.Stack) == 0 {
+				t.Errorf("told is %v", e.Err)
+			}
+		}
+		if len(told) != 2 {
+			t.Errorf("%d executions are told", len(told))
+		}
+	})
 }
 
 func TestHandlersOwnErrorsAreLeftAlone(t *testing.T) {
-	for want, err := range map[codes.Code]error{
-		codes.NotFound: status.Error(codes.NotFound, "none"), codes.Unknown: errors.New("boom"),
-		codes.Unavailable: &resilience.BreakerOpenError{Name: "db"}, codes.DeadlineExceeded: &resilience.TimeoutError{Layer: "db"},
-	} {
-		s, _ := guarded(t, script{unary: failing(1, err)}, grpcres.ServerConfig{})
-		if _, got := call(t.Context(), connect(t, s), "x"); status.Code(got) != want {
-			t.Errorf("%v: got %v", want, got)
+	synctest.Test(t, func(t *testing.T) {
+		for want, err := range map[codes.Code]error{
+			codes.NotFound: status.Error(codes.NotFound, "none"), codes.Unknown: errors.New("boom"),
+			codes.Unavailable: &resilience.BreakerOpenError{Name: "db"}, codes.DeadlineExceeded: &resilience.TimeoutError{Layer: "db"},
+		} {
+			s, _ := guarded(t, script{unary: failing(1, err)}, grpcres.ServerConfig{})
+			if _, got := call(t.Context(), connect(t, s), "x"); status.Code(got) != want {
+				t.Errorf("%v: got %v", want, got)
+			}
 		}
-	}
+	})
 }
 
 func TestClosedServerTurnsAway(t *testing.T) {
-	g := grpcres.MustServer(grpcres.ServerConfig{Name: "server", Bus: events.NewBus()})
-	s := serve(t, script{unary: echo}, g.ServerOptions()...)
-	if err := g.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := call(t.Context(), connect(t, s), "x"); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	var none grpcres.Server
-	if _, err := none.Unary(t.Context(), nil, &grpc.UnaryServerInfo{}, nil); err == nil || none.Describe().Name != "" || none.Close(t.Context()) != nil {
-		t.Error("a zero Server is somebody")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g := grpcres.MustServer(grpcres.ServerConfig{Name: "server", Bus: events.NewBus()})
+		s := serve(t, script{unary: echo}, g.ServerOptions()...)
+		if err := g.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call(t.Context(), connect(t, s), "x"); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		var none grpcres.Server
+		if _, err := none.Unary(t.Context(), nil, &grpc.UnaryServerInfo{}, nil); err == nil || none.Describe().Name != "" || none.Close(t.Context()) != nil {
+			t.Error("a zero Server is somebody")
+		}
+	})
 }

@@ -7,7 +7,12 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
@@ -86,30 +91,50 @@ func settings(info resilience.LayerInfo) (s string) {
 	return s
 }
 
+// HTTP-11: the preset's breaker learns from a stream's first message, not from its end.
+func TestPresetJudgesStreamsByTheirFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: func(_ int, ss grpc.ServerStream) error { return downStream(1)(1, ss) }})
+		c := standard(t)
+		cc := connect(t, s, c.DialOptions()...)
+		for range grpcres.StandardMinCalls + 1 {
+			st, err := down(t.Context(), cc, "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := all(st); len(got) != 1 || status.Code(err) != codes.Unavailable {
+				t.Errorf("got %v, %v", got, err)
+			}
+		}
+	})
+}
+
 // HTTP-11: a server that fails opens the preset's breaker, which calls and streams share; it stays for its cooldown.
 func TestPresetsBreakerOpens(t *testing.T) {
-	s := serve(t, script{unary: failing(1000, errDown), stream: downStream(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)})
-	c := standard(t)
-	cc := connect(t, s, c.DialOptions()...)
-	for i := range 5 {
-		if _, err := call(t.Context(), cc, "x"); errors.Is(err, resilience.ErrBreakerOpen) {
-			t.Fatalf("it is open after %d calls", i)
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: failing(1000, errDown), stream: downStream(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)})
+		c := standard(t)
+		cc := connect(t, s, c.DialOptions()...)
+		for i := range 5 {
+			if _, err := call(t.Context(), cc, "x"); errors.Is(err, resilience.ErrBreakerOpen) {
+				t.Fatalf("it is open after %d calls", i)
+			}
+			s.calls.Store(0)
+			st, err := down(t.Context(), cc, "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all(st)
 		}
-		s.calls.Store(0)
-		st, err := down(t.Context(), cc, "m")
-		if err != nil {
-			t.Fatal(err)
+		if _, err := call(t.Context(), cc, "x"); !errors.Is(err, resilience.ErrBreakerOpen) {
+			t.Errorf("after 10 failures a call gets %v", err)
 		}
-		all(st)
-	}
-	if _, err := call(t.Context(), cc, "x"); !errors.Is(err, resilience.ErrBreakerOpen) {
-		t.Errorf("after 10 failures a call gets %v", err)
-	}
-	if _, err := down(t.Context(), cc, "m"); !errors.Is(err, resilience.ErrBreakerOpen) {
-		t.Errorf("after 10 failures a stream gets %v", err)
-	}
-	var open *resilience.BreakerOpenError
-	if _, err := call(t.Context(), cc, "x"); !errors.As(err, &open) || open.RetryAfter() <= 9*time.Second || open.RetryAfter() > grpcres.StandardCooldown {
-		t.Errorf("it is open for %v", open.RetryAfter())
-	}
+		if _, err := down(t.Context(), cc, "m"); !errors.Is(err, resilience.ErrBreakerOpen) {
+			t.Errorf("after 10 failures a stream gets %v", err)
+		}
+		var open *resilience.BreakerOpenError
+		if _, err := call(t.Context(), cc, "x"); !errors.As(err, &open) || open.RetryAfter() != grpcres.StandardCooldown {
+			t.Errorf("it is open for %v", open.RetryAfter())
+		}
+	})
 }

@@ -17,7 +17,6 @@ import (
 // goroutine at a time may send, and one receive.
 type stream struct {
 	sendable
-	ctx      context.Context // the caller's
 	desc     *grpc.StreamDesc
 	streamer grpc.Streamer
 	opts     []grpc.CallOption
@@ -44,8 +43,8 @@ func (c *Client) open(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clien
 	if !owned && c.repeats.streams {
 		c.channel.look(ctx, c, c.streams, cc, method)
 	}
-	s := &stream{ctx: ctx, desc: desc, streamer: streamer, opts: opts, sendable: sendable{
-		client: c, cc: cc, method: method, owned: owned, repeats: c.repeats.streams, ended: ctx.Err,
+	s := &stream{desc: desc, streamer: streamer, opts: opts, sendable: sendable{
+		Context: ctx, client: c, cc: cc, method: method, owned: owned, repeats: c.repeats.streams,
 	}, asked: make(chan struct{}), settled: make(chan struct{})}
 	s.box.init(c.cfg.MaxReplay, &s.forgot)
 	go s.establish(c.streams)
@@ -77,7 +76,7 @@ func (s *stream) establish(through *resilience.Pipeline[any]) {
 			s.live.watch() // what has ended already lets go before the caller knows
 		}
 	}()
-	v, err := through.Do(context.WithValue(s.ctx, callKey{}, s), s.attempt)
+	v, err := through.Do(&s.sendable, s.attempt)
 	s.gone = false
 	if err != nil {
 		s.err = withStatus(withoutMarks(err))
@@ -99,7 +98,6 @@ func (s *stream) attempt(ctx context.Context) (v any, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	live := &established{ctx: ctx, cancel: cancel, desc: s.desc}
-	live.evidence.onFinish = live.finished
 	kept := false
 	defer func() {
 		if !kept {
@@ -107,7 +105,7 @@ func (s *stream) attempt(ctx context.Context) (v any, err error) {
 			s.box.leave()
 		}
 	}()
-	live.cs, err = s.streamer(unlimited{outgoing(ctx), s.ctx}, s.desc, s.cc, s.method, live.evidence.options(s.opts)...)
+	live.cs, err = s.streamer(unlimited{outgoing(ctx), s.sendable.Context}, s.desc, s.cc, s.method, live.evidence.options(s.opts, live.finished)...)
 	if err == nil {
 		if err = s.box.adopt(live.cs); err == nil {
 			err = s.receive(ctx, live)
@@ -139,9 +137,7 @@ func (s *stream) receive(ctx context.Context, live *established) error {
 
 // RecvMsg implements grpc.ClientStream. The first one returns when the stream is established, or has failed.
 func (s *stream) RecvMsg(m any) error {
-	if s.wanted {
-		<-s.settled
-	} else {
+	if !s.wanted {
 		s.wanted = true
 		s.first = m
 		close(s.asked)
@@ -191,7 +187,7 @@ func (s *stream) Context() context.Context {
 		}
 	default:
 	}
-	return s.ctx
+	return s.sendable.Context
 }
 
 // failure returns why there is no stream, and panics if that is what an attempt did.

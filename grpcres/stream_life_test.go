@@ -28,7 +28,7 @@ func TestPermitsAreHeldForTheStreamsLife(t *testing.T) {
 		"breaks":                    {[]int{2}, false, events.StateOpen},
 		"breaks, judged by message": {[]int{2}, true, events.StateClosed},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			places := bulkhead()
 			breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
 			s := serve(t, script{stream: downStream(c.fails...)})
@@ -68,7 +68,7 @@ func endless(_ int, s grpc.ServerStream) error {
 // GRPC-02: who leaves without reading on lets go, and the breaker does not mind.
 func TestCallerLeavesAStream(t *testing.T) {
 	for _, when := range []string{"before the first message", "after it", "by closing the channel"} {
-		t.Run(when, func(t *testing.T) {
+		bubble(t, when, func(t *testing.T) {
 			places := bulkhead()
 			breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
 			s := serve(t, script{stream: endless})
@@ -84,9 +84,14 @@ func TestCallerLeavesAStream(t *testing.T) {
 			}
 			if when == "by closing the channel" {
 				cc.Close()
+				defer cancel()
+			} else {
+				cancel()
 			}
-			cancel()
-			eventually(t, func() bool { return used(places) == 0 })
+			synctest.Wait()
+			if n := used(places); n != 0 {
+				t.Errorf("%d places are held", n)
+			}
 			if _, err := all(st); status.Code(err) != codes.Canceled {
 				t.Errorf("receiving gives %v", err)
 			}
@@ -95,18 +100,6 @@ func TestCallerLeavesAStream(t *testing.T) {
 			}
 		})
 	}
-}
-
-// eventually waits for what other goroutines do.
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Error("it does not come")
 }
 
 // GRPC-02: a Timeout inside of a Retry covers an attempt until its first message, one outside the whole stream.
@@ -147,47 +140,49 @@ func timeoutsOfStreams(t *testing.T) {
 
 // GRPC-02: an interceptor further in that panics or ends its goroutine leaves nothing behind.
 func TestStreamerThatDoesNotReturn(t *testing.T) {
-	hedged := resilience.MustPipeline(resilience.PipelineConfig[any]{Name: "hedged", Layers: []resilience.Layer{resilience.Hedge{}}, Bus: events.Off()})
-	for name, bad := range map[string]func(){
-		"panics": func() { panic("ouch") },
-		"exits":  runtime.Goexit,
-		"panics in a hedge": func() {
-			_, _ = hedged.Do(t.Context(), func(context.Context) (any, error) { panic("ouch") })
-		},
-	} {
-		places := bulkhead()
-		c, _ := client(t, streaming(idempotent, places, thrice))
-		desc, broken := downDesc, true
-		s := serve(t, script{stream: downStream()})
-		cc := connect(t, s, append(c.DialOptions(), grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc,
-			cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-			if broken {
-				bad()
-			}
-			return next(ctx, d, cc, method, opts...)
-		}))...)
-		func() {
-			defer func() {
-				v := recover()
-				if p, ok := v.(*resilience.PanicError); name != "exits" && (!ok || p.Value != "ouch" ||
-					!strings.Contains(p.Error(), "TestStreamerThatDoesNotReturn")) { // a crash shows where it was
-					t.Errorf("%s: it panicked with %v", name, v)
+	synctest.Test(t, func(t *testing.T) {
+		hedged := resilience.MustPipeline(resilience.PipelineConfig[any]{Name: "hedged", Layers: []resilience.Layer{resilience.Hedge{}}, Bus: events.Off()})
+		for name, bad := range map[string]func(){
+			"panics": func() { panic("ouch") },
+			"exits":  runtime.Goexit,
+			"panics in a hedge": func() {
+				_, _ = hedged.Do(t.Context(), func(context.Context) (any, error) { panic("ouch") })
+			},
+		} {
+			places := bulkhead()
+			c, _ := client(t, streaming(idempotent, places, thrice))
+			desc, broken := downDesc, true
+			s := serve(t, script{stream: downStream()})
+			cc := connect(t, s, append(c.DialOptions(), grpc.WithChainStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc,
+				cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+				if broken {
+					bad()
+				}
+				return next(ctx, d, cc, method, opts...)
+			}))...)
+			func() {
+				defer func() {
+					v := recover()
+					if p, ok := v.(*resilience.PanicError); name != "exits" && (!ok || p.Value != "ouch" ||
+						!strings.Contains(p.Error(), "TestStreamerThatDoesNotReturn")) { // a crash shows where it was
+						t.Errorf("%s: it panicked with %v", name, v)
+					}
+				}()
+				if _, err := cc.NewStream(t.Context(), desc, downMethod); err == nil {
+					t.Errorf("%s: no error", name)
 				}
 			}()
-			if _, err := cc.NewStream(t.Context(), desc, downMethod); err == nil {
-				t.Errorf("%s: no error", name)
+			if used(places) != 0 {
+				t.Errorf("%s: a place is held", name)
 			}
-		}()
-		if used(places) != 0 {
-			t.Errorf("%s: a place is held", name)
+			broken = false
+			st, err := down(t.Context(), cc, "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := all(st); err != nil || len(got) != 3 {
+				t.Errorf("%s: the next stream gives %v, %v", name, got, err)
+			}
 		}
-		broken = false
-		st, err := down(t.Context(), cc, "m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := all(st); err != nil || len(got) != 3 {
-			t.Errorf("%s: the next stream gives %v, %v", name, got, err)
-		}
-	}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,6 +17,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // downStream answers with three messages; fails says after how many of them the nth stream fails, negative for never.
@@ -43,91 +45,104 @@ func streaming(known func(string) bool, all ...resilience.Layer) grpcres.Config 
 
 // GRPC-02: establishing is retried until the first message, with all that was sent.
 func TestStreamIsEstablishedAnew(t *testing.T) {
-	s := serve(t, script{stream: downStream(0, 0)})
-	c, heard := client(t, streaming(idempotent, thrice))
-	st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := all(st)
-	if err != nil || !slices.Equal(got, []string{"m0", "m1", "m2"}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	s.served(t, 3)
-	if len(heard.scheduled) != 2 || !slices.Equal(s.before, []string{"1", "2"}) {
-		t.Errorf("%d retries, numbered %v", len(heard.scheduled), s.before)
-	}
-}
-
-// GRPC-02: a stream of three messages that breaks after the first.
-func TestStreamIsNeverRetriedAfterTheFirstMessage(t *testing.T) {
-	s := serve(t, script{stream: downStream(1)})
-	places := bulkhead()
-	c, heard := client(t, streaming(idempotent, places, thrice))
-	st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := all(st)
-	if status.Code(err) != codes.Unavailable || !slices.Equal(got, []string{"m0"}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	s.served(t, 1)
-	if len(heard.scheduled) != 0 || used(places) != 0 {
-		t.Errorf("%d retries, %d places held", len(heard.scheduled), used(places))
-	}
-}
-
-// GRPC-01, GRPC-02: what was sent is sent again only if that does no harm.
-func TestStreamOfAMethodThatIsNotIdempotentIsSentOnce(t *testing.T) {
-	s := serve(t, script{stream: downStream(0)})
-	s.refuse = 1
-	many := thrice
-	many.MaxAttempts = 50
-	c, heard := client(t, streaming(nil, many))
-	st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
-	if err != nil {
-		t.Fatal(err) // the dial that failed was tried again
-	}
-	if _, err := receive(st); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	if _, err := receive(st); status.Code(err) != codes.Unavailable {
-		t.Errorf("and then %v", err)
-	}
-	if err := sendText(st, "late"); err != io.EOF {
-		t.Errorf("sending on it gives %v", err)
-	}
-	s.served(t, 1)
-	heard.stops(t, events.ReasonNotRetryable)
-	if len(heard.scheduled) == 0 {
-		t.Error("the dial that failed was not tried again")
-	}
-}
-
-// GRPC-01, GRPC-02
-func TestStreamHeedsPushback(t *testing.T) {
-	for value, calls := range map[string]int{"20": 2, "-1": 1} {
-		s := serve(t, script{stream: func(n int, ss grpc.ServerStream) error {
-			if n == 1 {
-				ss.SetTrailer(metadata.Pairs("grpc-retry-pushback-ms", value))
-			}
-			return downStream(0)(n, ss)
-		}})
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: downStream(0, 0)})
 		c, heard := client(t, streaming(idempotent, thrice))
 		st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = all(st)
-		s.served(t, calls)
-		if (err == nil) != (calls == 2) || calls == 2 && heard.scheduled[0].Delay != 20*time.Millisecond {
-			t.Errorf("%s: got %v, scheduled %+v", value, err, heard.scheduled)
+		got, err := all(st)
+		if err != nil || !slices.Equal(got, []string{"m0", "m1", "m2"}) {
+			t.Errorf("got %v, %v", got, err)
 		}
-		if md := st.Trailer()["grpc-retry-pushback-ms"]; (len(md) == 1) != (calls == 1) {
-			t.Errorf("%s: the trailer has %v", value, md)
+		s.served(t, 3)
+		resiliencetest.Want(t, heard, events.RetryScheduled{}, events.RetryScheduled{})
+		if !slices.Equal(s.before, []string{"1", "2"}) {
+			t.Errorf("the retries are numbered %v", s.before)
 		}
-	}
+	})
+}
+
+// GRPC-02: a stream of three messages that breaks after the first.
+func TestStreamIsNeverRetriedAfterTheFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: downStream(1)})
+		places := bulkhead()
+		c, heard := client(t, streaming(idempotent, places, thrice))
+		st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := all(st)
+		if status.Code(err) != codes.Unavailable || !slices.Equal(got, []string{"m0"}) {
+			t.Errorf("got %v, %v", got, err)
+		}
+		s.served(t, 1)
+		resiliencetest.WantNone[events.RetryScheduled](t, heard)
+		if used(places) != 0 {
+			t.Errorf("%d places held", used(places))
+		}
+	})
+}
+
+// GRPC-01, GRPC-02: what was sent is sent again only if that does no harm.
+func TestStreamOfAMethodThatIsNotIdempotentIsSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: downStream(0)})
+		s.refuse = 1
+		many := thrice
+		many.MaxAttempts = 50
+		c, heard := client(t, streaming(nil, many))
+		st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
+		if err != nil {
+			t.Fatal(err) // the dial that failed was tried again
+		}
+		if _, err := receive(st); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		if _, err := receive(st); status.Code(err) != codes.Unavailable {
+			t.Errorf("and then %v", err)
+		}
+		if err := sendText(st, "late"); err != io.EOF {
+			t.Errorf("sending on it gives %v", err)
+		}
+		s.served(t, 1)
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+		if len(resiliencetest.Of[events.RetryScheduled](heard)) == 0 {
+			t.Error("the dial that failed was not tried again")
+		}
+	})
+}
+
+// GRPC-01, GRPC-02
+func TestStreamHeedsPushback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for value, calls := range map[string]int{"20": 2, "-1": 1} {
+			s := serve(t, script{stream: func(n int, ss grpc.ServerStream) error {
+				if n == 1 {
+					ss.SetTrailer(metadata.Pairs("grpc-retry-pushback-ms", value))
+				}
+				return downStream(0)(n, ss)
+			}})
+			c, heard := client(t, streaming(idempotent, thrice))
+			st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = all(st)
+			s.served(t, calls)
+			if (err == nil) != (calls == 2) {
+				t.Errorf("%s: got %v", value, err)
+			}
+			if calls == 2 {
+				resiliencetest.Want(t, heard, events.RetryScheduled{Delay: 20 * time.Millisecond})
+			}
+			if md := st.Trailer()["grpc-retry-pushback-ms"]; (len(md) == 1) != (calls == 1) {
+				t.Errorf("%s: the trailer has %v", value, md)
+			}
+		}
+	})
 }
 
 // collect answers a client's stream with all that it got; the nth stream may fail before.
@@ -154,7 +169,7 @@ func TestWhatTheClientStreamedIsSentAgain(t *testing.T) {
 		"own":      {3, 2, 1},
 		"nothing":  {1, -1, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			places := bulkhead()
 			s := serve(t, script{stream: collect(2)})
 			cfg := streaming(idempotent, places, thrice)
@@ -211,51 +226,53 @@ func pong(n int, s grpc.ServerStream) error {
 
 // GRPC-02: both sides at once, from two goroutines, through a failed attempt.
 func TestBothSidesStream(t *testing.T) {
-	s := serve(t, script{stream: pong})
-	c, _ := client(t, streaming(idempotent, thrice))
-	st, err := connect(t, s, c.DialOptions()...).NewStream(t.Context(), bothDesc, bothMethod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := make(chan error, 1)
-	go func() {
-		for i := range 10 {
-			if err := sendText(st, fmt.Sprint(i)); err != nil {
-				sent <- err
-				return
-			}
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: pong})
+		c, _ := client(t, streaming(idempotent, thrice))
+		st, err := connect(t, s, c.DialOptions()...).NewStream(t.Context(), bothDesc, bothMethod)
+		if err != nil {
+			t.Fatal(err)
 		}
-		sent <- st.CloseSend()
-	}()
-	got, err := all(st)
-	if err != nil || len(got) != 10 || got[0] != "0!" || got[9] != "9!" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if err := <-sent; err != nil {
-		t.Error(err)
-	}
-	s.served(t, 2)
+		sent := make(chan error, 1)
+		go func() {
+			for i := range 10 {
+				if err := sendText(st, fmt.Sprint(i)); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- st.CloseSend()
+		}()
+		got, err := all(st)
+		if err != nil || len(got) != 10 || got[0] != "0!" || got[9] != "9!" {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if err := <-sent; err != nil {
+			t.Error(err)
+		}
+		s.served(t, 2)
+	})
 }
 
 // GRPC-02: who has asked for the header has what this attempt says.
 func TestHeaderIsThatOfTheOnlyAttempt(t *testing.T) {
-	s := serve(t, script{stream: func(n int, ss grpc.ServerStream) error {
-		ss.SendHeader(metadata.Pairs("n", fmt.Sprint(n)))
-		return downStream(0)(n, ss)
-	}})
-	c, heard := client(t, streaming(idempotent, thrice))
-	st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if md, err := st.Header(); err != nil || !slices.Equal(md["n"], []string{"1"}) {
-		t.Errorf("got %v, %v", md, err)
-	}
-	if _, err := receive(st); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 1)
-	if len(heard.scheduled) != 0 {
-		t.Error("it was retried")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{stream: func(n int, ss grpc.ServerStream) error {
+			ss.SendHeader(metadata.Pairs("n", fmt.Sprint(n)))
+			return downStream(0)(n, ss)
+		}})
+		c, heard := client(t, streaming(idempotent, thrice))
+		st, err := down(t.Context(), connect(t, s, c.DialOptions()...), "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if md, err := st.Header(); err != nil || !slices.Equal(md["n"], []string{"1"}) {
+			t.Errorf("got %v, %v", md, err)
+		}
+		if _, err := receive(st); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 1)
+		resiliencetest.WantNone[events.RetryScheduled](t, heard)
+	})
 }

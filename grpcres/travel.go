@@ -13,16 +13,27 @@ import (
 // sends it for each priority but the normal one.
 const PriorityKey = "telltale-priority"
 
-// travelling returns the metadata that an attempt has to have, as pairs: nil for the first of a call of normal
-// priority.
-func travelling(ctx context.Context) (pairs []string) {
-	if n := resilience.AttemptNumber(ctx); n > 1 {
-		pairs = append(pairs, attemptsKey, strconv.Itoa(n-1))
+// attemptsKey is the metadata that numbers attempts: gRFC A6, "Exposed Retry Metadata".
+const attemptsKey = "grpc-previous-rpc-attempts"
+
+// outgoing adds to the metadata of an attempt what is to travel with it, instead of what the caller has there: nothing
+// for the first attempt of a call of normal priority.
+func outgoing(ctx context.Context) context.Context {
+	n, p := resilience.AttemptNumber(ctx), resilience.PriorityOf(ctx)
+	if n <= 1 && p == resilience.PriorityNormal {
+		return ctx
 	}
-	if p := resilience.PriorityOf(ctx); p != resilience.PriorityNormal {
-		pairs = append(pairs, PriorityKey, p.String())
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if md == nil {
+		md = metadata.MD{}
 	}
-	return pairs
+	if n > 1 {
+		md.Set(attemptsKey, strconv.Itoa(n-1))
+	}
+	if p != resilience.PriorityNormal {
+		md.Set(PriorityKey, p.String())
+	}
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // PreviousAttempts returns, on a server, how many attempts of the call its client made before this one, as far as it

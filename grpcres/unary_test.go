@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -18,6 +19,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/grpcres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 func echo(_ context.Context, _ int, in string) (string, error) { return in + "!", nil }
@@ -34,40 +36,45 @@ func failing(calls int, err error) func(context.Context, int, string) (string, e
 
 // GRPC-01: a peer that is not reached got nothing: any method is retried.
 func TestPeerThatIsNotReachedIsTriedAgain(t *testing.T) {
-	s := serve(t, script{unary: echo})
-	s.refuse = 2
-	many := thrice
-	many.MaxAttempts = 50
-	c, heard := client(t, layers(many))
-	out, err := call(t.Context(), connect(t, s, c.DialOptions()...), "hello")
-	if err != nil || out != "hello!" {
-		t.Fatalf("got %q, %v", out, err)
-	}
-	s.served(t, 1)
-	if len(heard.scheduled) == 0 {
-		t.Error("nothing was retried: the dials did not fail")
-	}
-	if e := heard.scheduled[0].Err; !resilience.IsNotProcessed(e) || !resilience.IsTransient(e) {
-		t.Errorf("the layers see %v, which is not known to be unprocessed", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, script{unary: echo})
+		s.refuse = 2
+		many := thrice
+		many.MaxAttempts = 50
+		c, heard := client(t, layers(many))
+		out, err := call(t.Context(), connect(t, s, c.DialOptions()...), "hello")
+		if err != nil || out != "hello!" {
+			t.Fatalf("got %q, %v", out, err)
+		}
+		s.served(t, 1)
+		scheduled := resiliencetest.Of[events.RetryScheduled](heard)
+		if len(scheduled) == 0 {
+			t.Fatal("nothing was retried: the dials did not fail")
+		}
+		if e := scheduled[0].Err; !resilience.IsNotProcessed(e) || !resilience.IsTransient(e) {
+			t.Errorf("the layers see %v, which is not known to be unprocessed", e)
+		}
+	})
 }
 
 // GRPC-01, RET-04
 func TestRetryOfTheUnprocessedAloneKnowsWhatWasNotSent(t *testing.T) {
-	sure := thrice
-	sure.MaxAttempts, sure.If = 50, resilience.IsNotProcessed
-	s := serve(t, script{unary: failing(1, errDown)})
-	s.refuse = 1
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{sure}, Idempotent: idempotent})
-	cc := connect(t, s, c.DialOptions()...)
-	if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v", err)
-	}
-	s.served(t, 1)
-	heard.stops(t, events.ReasonNotRetryable)
-	if len(heard.scheduled) == 0 {
-		t.Error("the dial that failed was not tried again")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sure := thrice
+		sure.MaxAttempts, sure.If = 50, resilience.IsNotProcessed
+		s := serve(t, script{unary: failing(1, errDown)})
+		s.refuse = 1
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{sure}, Idempotent: idempotent})
+		cc := connect(t, s, c.DialOptions()...)
+		if _, err := call(t.Context(), cc, "x"); status.Code(err) != codes.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		s.served(t, 1)
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
+		if len(resiliencetest.Of[events.RetryScheduled](heard)) == 0 {
+			t.Error("the dial that failed was not tried again")
+		}
+	})
 }
 
 // GRPC-01: what the server got is sent again only if that does no harm.
@@ -81,13 +88,13 @@ func TestUnavailableIsRetriedForIdempotentMethodsOnly(t *testing.T) {
 		"service":        {grpcres.Methods("test.Echo/"), 3},
 		"another":        {grpcres.Methods("/test.Echo/Down", "/test/"), 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s := serve(t, script{unary: failing(2, errDown)})
 			cl, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: c.idempotent})
 			out, err := call(t.Context(), connect(t, s, cl.DialOptions()...), "x")
 			s.served(t, c.calls)
 			if c.calls == 1 {
-				heard.stops(t, events.ReasonNotRetryable)
+				resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 				if fmt.Sprint(err) != errDown.Error() || status.Code(err) != codes.Unavailable {
 					t.Errorf("got %v, want what the server said", err)
 				}
@@ -100,22 +107,24 @@ func TestUnavailableIsRetriedForIdempotentMethodsOnly(t *testing.T) {
 
 // GRPC-01: a connection that breaks while the server is at it.
 func TestConnectionThatBreaksMayHaveBeenHeard(t *testing.T) {
-	for calls, known := range map[int]func(string) bool{1: nil, 2: idempotent} {
-		var s *server
-		s = serve(t, script{unary: func(ctx context.Context, n int, in string) (string, error) {
-			if n == 1 {
-				s.cut()
-				<-ctx.Done()
+	synctest.Test(t, func(t *testing.T) {
+		for calls, known := range map[int]func(string) bool{1: nil, 2: idempotent} {
+			var s *server
+			s = serve(t, script{unary: func(ctx context.Context, n int, in string) (string, error) {
+				if n == 1 {
+					s.cut()
+					<-ctx.Done()
+				}
+				return in, nil
+			}})
+			c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: known})
+			_, err := call(t.Context(), connect(t, s, append(c.DialOptions(), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))...), "x")
+			s.served(t, calls)
+			if (err == nil) != (calls == 2) {
+				t.Errorf("%d calls: got %v", calls, err)
 			}
-			return in, nil
-		}})
-		c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: known})
-		_, err := call(t.Context(), connect(t, s, append(c.DialOptions(), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))...), "x")
-		s.served(t, calls)
-		if (err == nil) != (calls == 2) {
-			t.Errorf("%d calls: got %v", calls, err)
 		}
-	}
+	})
 }
 
 func withTrailer(values ...string) func(context.Context, int, string) (string, error) {
@@ -139,13 +148,14 @@ func TestServerPushesBack(t *testing.T) {
 		"a while":    {[]string{"30"}, 2, 30 * time.Millisecond},
 		"at once":    {[]string{"0"}, 2, 5 * time.Millisecond}, // the backoff's
 		"too long":   {[]string{"9223372036854775808"}, 2, 40 * time.Millisecond},
+		"overflows":  {[]string{"9223372036854775"}, 2, 40 * time.Millisecond},
 		"never":      {[]string{"-1"}, 1, 0},
 		"not a word": {[]string{"soon"}, 1, 0},
 		"signed":     {[]string{"+5"}, 1, 0},
 		"empty":      {[]string{""}, 1, 0},
 		"twice":      {[]string{"1", "2"}, 1, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s := serve(t, script{unary: withTrailer(c.values...)})
 			capped := thrice
 			capped.MaxDelay = 40 * time.Millisecond
@@ -156,10 +166,10 @@ func TestServerPushesBack(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if c.calls == 1 {
-				heard.stops(t, events.ReasonNotRetryable)
+				resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 				return
 			}
-			if d := heard.scheduled[0]; d.Delay != c.delay || d.HintedByPeer != (c.delay > 5*time.Millisecond) {
+			if d := resiliencetest.Of[events.RetryScheduled](heard)[0]; d.Delay != c.delay || d.HintedByPeer != (c.delay > 5*time.Millisecond) {
 				t.Errorf("the delay is %v, hinted %t, want %v", d.Delay, d.HintedByPeer, c.delay)
 			}
 		})
@@ -187,13 +197,13 @@ func TestServerSaysWhenItHasTime(t *testing.T) {
 		"exhausted, no word":  {status.Error(codes.ResourceExhausted, "quota"), 1, 0},
 		"internal":            {detailed(codes.Internal, 20*time.Millisecond), 1, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			s := serve(t, script{unary: failing(1, c.err)})
 			cl, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
 			call(t.Context(), connect(t, s, cl.DialOptions()...), "x")
 			s.served(t, c.calls)
-			if c.calls == 2 && heard.scheduled[0].Delay != c.delay {
-				t.Errorf("the delay is %v, want %v", heard.scheduled[0].Delay, c.delay)
+			if c.calls == 2 {
+				resiliencetest.Want(t, heard, events.RetryScheduled{Delay: c.delay})
 			}
 		})
 	}
@@ -201,19 +211,24 @@ func TestServerSaysWhenItHasTime(t *testing.T) {
 
 // GRPC-01: the attempt's number travels: gRFC A6.
 func TestAttemptsAreNumberedForTheServer(t *testing.T) {
-	var seen []int
-	s := serve(t, script{unary: func(ctx context.Context, n int, in string) (string, error) {
-		seen = append(seen, grpcres.PreviousAttempts(ctx))
-		return failing(2, errDown)(ctx, n, in)
-	}})
-	c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "7", "own", "1")
-	if _, err := call(ctx, connect(t, s, c.DialOptions()...), "x"); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(s.before, []string{"7", "1", "2"}) || !slices.Equal(seen, []int{7, 1, 2}) {
-		t.Errorf("the server got %v, %v", s.before, seen)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var seen []int
+		s := serve(t, script{unary: func(ctx context.Context, n int, in string) (string, error) {
+			seen = append(seen, grpcres.PreviousAttempts(ctx))
+			if md, _ := metadata.FromIncomingContext(ctx); !slices.Equal(md["own"], []string{"1"}) || md[grpcres.PriorityKey] != nil {
+				t.Errorf("the server gets %v", md)
+			}
+			return failing(2, errDown)(ctx, n, in)
+		}})
+		c, _ := client(t, grpcres.Config{Layers: []resilience.Layer{thrice}, Idempotent: idempotent})
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "grpc-previous-rpc-attempts", "-7", "grpc-previous-rpc-attempts", "7", "own", "1")
+		if _, err := call(ctx, connect(t, s, c.DialOptions()...), "x"); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.before, []string{"-7", "7", "1", "2"}) || !slices.Equal(seen, []int{7, 1, 2}) {
+			t.Errorf("the server got %v, %v", s.before, seen)
+		}
+	})
 }
 
 func hang(ctx context.Context, n int, in string) (string, error) {
@@ -226,37 +241,42 @@ func hang(ctx context.Context, n int, in string) (string, error) {
 
 // GRPC-01, PITFALLS 21: an attempt's own timeout is no end of the caller's.
 func TestServerThatHangs(t *testing.T) {
-	for calls, known := range map[int]func(string) bool{1: nil, 2: idempotent} {
-		s := serve(t, script{unary: hang})
-		c, heard := client(t, grpcres.Config{Idempotent: known,
-			Layers: []resilience.Layer{thrice, resilience.Timeout{Name: "attempt", After: 60 * time.Millisecond}}})
-		_, err := call(t.Context(), connect(t, s, c.DialOptions()...), "x")
-		s.served(t, calls)
-		if calls == 2 {
-			if err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		for calls, known := range map[int]func(string) bool{1: nil, 2: idempotent} {
+			s := serve(t, script{unary: hang})
+			c, heard := client(t, grpcres.Config{Idempotent: known,
+				Layers: []resilience.Layer{thrice, resilience.Timeout{Name: "attempt", After: 60 * time.Millisecond}}})
+			_, err := call(t.Context(), connect(t, s, c.DialOptions()...), "x")
+			s.served(t, calls)
+			if calls == 2 {
+				if err != nil {
+					t.Error(err)
+				}
+				continue
 			}
-			continue
+			if !errors.Is(err, resilience.ErrTimeout) || status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("got %v", err)
+			}
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotRetryable})
 		}
-		if !errors.Is(err, resilience.ErrTimeout) || status.Code(err) != codes.DeadlineExceeded {
-			t.Errorf("got %v", err)
-		}
-		heard.stops(t, events.ReasonNotRetryable)
-	}
+	})
 }
 
 func TestCallersEndIsTheCallers(t *testing.T) {
-	breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
-	s := serve(t, script{unary: hang})
-	c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice, breaker, resilience.Timeout{}}, Idempotent: idempotent})
-	cc := connect(t, s, c.DialOptions()...)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := call(ctx, cc, "x")
-	if resilience.KindOf(err) != resilience.KindCanceled || status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("got %v", err)
-	}
-	if breaker.State() != events.StateClosed || len(heard.attempts) != 1 {
-		t.Errorf("the breaker is %v after %d attempts", breaker.State(), len(heard.attempts))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: events.NewBus()})
+		s := serve(t, script{unary: hang})
+		c, heard := client(t, grpcres.Config{Layers: []resilience.Layer{thrice, breaker, resilience.Timeout{}}, Idempotent: idempotent})
+		cc := connect(t, s, c.DialOptions()...)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := call(ctx, cc, "x")
+		if resilience.KindOf(err) != resilience.KindCanceled || status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		resiliencetest.Want(t, heard, events.AttemptFinished{})
+		if breaker.State() != events.StateClosed {
+			t.Errorf("the breaker is %v", breaker.State())
+		}
+	})
 }

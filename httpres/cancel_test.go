@@ -13,6 +13,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // PITFALLS 21, PIPE-21
@@ -21,7 +22,7 @@ func TestCallersDeadlineIsNoTimeoutOfOurs(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
 					thrice, resilience.Timeout{After: time.Second},
 				}})
@@ -37,9 +38,7 @@ func TestCallersDeadlineIsNoTimeoutOfOurs(t *testing.T) {
 				if failed, ok := err.(*url.Error); !ok || !failed.Timeout() {
 					t.Errorf("Timeout() of %v is false, which it is not without the transport", err)
 				}
-				if len(heard.attempts) != 1 {
-					t.Errorf("%d attempts, want 1", len(heard.attempts))
-				}
+				resiliencetest.Want(t, heard, events.AttemptFinished{})
 			})
 		})
 	}
@@ -95,7 +94,7 @@ func TestCancellationIsToldOnce(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: bus})
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{thrice, breaker, resilience.Timeout{}}})
 				for _, method := range []string{"GET", "POST"} {
@@ -107,7 +106,7 @@ func TestCancellationIsToldOnce(t *testing.T) {
 						t.Errorf("%s: got %v", method, err)
 					}
 				}
-				for _, e := range heard.finished {
+				for _, e := range resiliencetest.Of[events.ExecutionFinished](heard) {
 					if e.Outcome != events.OutcomeCanceled || e.Attempts != 1 || e.Err.(*resilience.CanceledError).Last != nil {
 						t.Errorf("the execution ended as %+v", e)
 					}

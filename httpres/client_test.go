@@ -13,6 +13,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // warnings keeps what a bus warns of.
@@ -40,14 +41,15 @@ func TestShorterTimeoutOfTheClientWinsAndIsReported(t *testing.T) {
 			cfg := httpres.Standard("users")
 			cfg.Bus = events.NewBus()
 			cfg.Layers[2] = resilience.Retry{MaxAttempts: resilience.Unlimited, Backoff: resilience.NoDelay, IgnoreDeadline: true}
-			told, heard := warnings(cfg.Bus), listen(cfg.Bus)
+			told, heard := warnings(cfg.Bus), resiliencetest.Record(cfg.Bus)
 			client := &http.Client{Transport: httpres.MustTransport(base, cfg), Timeout: c.client}
 			for range 2 {
 				began := time.Now()
 				_, err := client.Get(bubbleURL)
 				took := time.Since(began)
 				synctest.Wait()
-				if last := heard.finished[len(heard.finished)-1]; err == nil || last.Outcome != c.outcome || took != c.took {
+				told := resiliencetest.Of[events.ExecutionFinished](heard)
+				if last := told[len(told)-1]; err == nil || last.Outcome != c.outcome || took != c.took {
 					t.Errorf("client %v: %v, told as %v, after %v; want %v after %v", c.client, err, last.Outcome, took, c.outcome, c.took)
 				}
 			}

@@ -43,55 +43,6 @@ func configured(t *testing.T, base http.RoundTripper, cfg httpres.Config) *httpr
 	return tr
 }
 
-// told keeps what a bus tells of retries and attempts.
-type told struct {
-	mu       sync.Mutex
-	stopped  []events.RetryStopped
-	delays   []time.Duration
-	attempts []events.AttemptFinished
-	finished []events.ExecutionFinished
-}
-
-func listen(bus *events.Bus) *told {
-	l := new(told)
-	bus.RetryStopped.Subscribe(func(_ context.Context, e events.RetryStopped) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.stopped = append(l.stopped, e)
-	})
-	bus.RetryScheduled.Subscribe(func(_ context.Context, e events.RetryScheduled) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.delays = append(l.delays, e.Delay)
-	})
-	bus.Attempt.Observe(func(ctx context.Context, _ events.AttemptStarted) (context.Context, func(events.AttemptFinished)) {
-		return ctx, func(e events.AttemptFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.attempts = append(l.attempts, e)
-		}
-	})
-	bus.Execution.Observe(func(ctx context.Context, _ events.ExecutionStarted) (context.Context, func(events.ExecutionFinished)) {
-		return ctx, func(e events.ExecutionFinished) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.finished = append(l.finished, e)
-		}
-	})
-	return l
-}
-
-// stops returns the reasons for which retries stopped.
-func (l *told) stops() []events.Reason {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []events.Reason
-	for _, e := range l.stopped {
-		all = append(all, e.Reason)
-	}
-	return all
-}
-
 // server is a real one, which counts requests and connections.
 type server struct {
 	*httptest.Server

@@ -12,6 +12,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // HTTP-02
@@ -35,7 +36,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 				return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader("busy"))}, nil
 			})
 			bus := events.NewBus()
-			heard := listen(bus)
+			heard := resiliencetest.Record(bus)
 			tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{thrice}})
 			req := request(t, c.method, "http://x/", nil)
 			req.Method = c.method
@@ -55,9 +56,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 			if c.want == 1 {
 				want = events.ReasonNotRetryable
 			}
-			if !slices.Equal(heard.stops(), []events.Reason{want}) {
-				t.Errorf("stopped for %v, want %v", heard.stops(), want)
-			}
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: want})
 		})
 	}
 }
@@ -66,12 +65,10 @@ func TestWhatIsSentAgain(t *testing.T) {
 func TestSingleAttemptIsExhausted(t *testing.T) {
 	for _, method := range []string{"PUT", "POST"} {
 		bus := events.NewBus()
-		heard := listen(bus)
+		heard := resiliencetest.Record(bus)
 		tr := configured(t, answering(503, http.NoBody), httpres.Config{Bus: bus, Layers: []resilience.Layer{resilience.Retry{MaxAttempts: 1}}})
 		send(t, tr, request(t, method, "http://x/", &stream{Reader: strings.NewReader("x")}))
-		if fmt.Sprint(heard.stops()) != "[exhausted]" {
-			t.Errorf("%s: stopped for %v, want exhausted", method, heard.stops())
-		}
+		resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonExhausted})
 	}
 }
 

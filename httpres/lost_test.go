@@ -16,6 +16,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // HTTP-02: a connection that ends without an answer is a transport error, whatever net/http calls it.
@@ -78,7 +79,7 @@ func TestKeptConnectionThatWasClosedIsNoFailureOfADelete(t *testing.T) {
 					return c, err
 				}
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{thrice}})
 				send(t, tr, request(t, "GET", bubbleURL, nil))
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
@@ -91,8 +92,9 @@ func TestKeptConnectionThatWasClosedIsNoFailureOfADelete(t *testing.T) {
 				if status, _ := send(t, tr, req); status != 200 || n.dialed.Load() != 2 {
 					t.Errorf("status %d with %d connections", status, n.dialed.Load())
 				}
-				if len(heard.attempts) != 3 || heard.attempts[1].Err == nil {
-					t.Fatalf("attempts: %+v", heard.attempts)
+				attempts := resiliencetest.Of[events.AttemptFinished](heard)
+				if len(attempts) != 3 || attempts[1].Err == nil {
+					t.Fatalf("attempts: %+v", attempts)
 				}
 			})
 		})
@@ -111,15 +113,16 @@ func TestErrorsAboutTheRequestAreNotRetried(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bus := events.NewBus()
-			heard := listen(bus)
+			heard := resiliencetest.Record(bus)
 			breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: bus})
 			tr := configured(t, s.base(), httpres.Config{Bus: bus, Layers: []resilience.Layer{thrice, breaker}})
 			req := request(t, "PUT", s.URL, &stream{Reader: strings.NewReader("x")})
 			change(req)
 			resp, err := tr.RoundTrip(req)
-			if resp != nil || err == nil || len(heard.attempts) != 1 || breaker.State() != events.StateClosed {
-				t.Errorf("got %v, %v in %d attempts, the breaker is %v", resp, err, len(heard.attempts), breaker.State())
+			if resp != nil || err == nil || breaker.State() != events.StateClosed {
+				t.Errorf("got %v, %v, the breaker is %v", resp, err, breaker.State())
 			}
+			resiliencetest.Want(t, heard, events.AttemptFinished{})
 		})
 	}
 }

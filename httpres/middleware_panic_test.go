@@ -15,6 +15,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // quiet is a server's log that is kept.
@@ -34,7 +35,7 @@ func (q *quiet) String() string { q.mu.Lock(); defer q.mu.Unlock(); return q.tex
 // HTTP-10, PIPE-13: a panic is answered with 500, told and logged; an abort is none; no permit is left.
 func TestHandlerThatPanics(t *testing.T) {
 	bus := events.NewBus()
-	heard := listen(bus)
+	heard := resiliencetest.Record(bus)
 	room := resilience.MustBulkhead(resilience.BulkheadConfig{Name: "room", MaxConcurrent: 1, Bus: bus})
 	m := middleware(t, httpres.MiddlewareConfig{Bus: bus, Layers: []resilience.Layer{room, resilience.Timeout{}}})
 	var logged quiet
@@ -78,15 +79,13 @@ func TestHandlerThatPanics(t *testing.T) {
 		}
 	}
 	outcomes := map[string]int{}
-	heard.mu.Lock()
-	for _, e := range heard.finished {
+	for _, e := range resiliencetest.Of[events.ExecutionFinished](heard) {
 		var p *resilience.PanicError
 		if errors.As(e.Err, &p) && !strings.Contains(string(p.Stack), "TestHandlerThatPanics") {
 			t.Errorf("the stack is %s", p.Stack)
 		}
 		outcomes[fmt.Sprint(e.Outcome, " ", p != nil)]++
 	}
-	heard.mu.Unlock()
 	if got := fmt.Sprint(outcomes); got != "map[failure false:3 failure true:3 success false:1]" {
 		t.Errorf("told %s", got)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // HTTP-01
@@ -22,19 +23,15 @@ func TestBodyThatCannotBeReplayedIsSentOnce(t *testing.T) {
 			var g got
 			s := serve(t, g.handle(503))
 			bus := events.NewBus()
-			heard := listen(bus)
+			heard := resiliencetest.Record(bus)
 			tr := configured(t, s.base(), httpres.Config{Bus: bus, MaxBodyBuffer: limit, Layers: []resilience.Layer{thrice}})
 			text := strings.Repeat("x", 101)
 			status, _ := send(t, tr, request(t, "PUT", s.URL, &stream{Reader: strings.NewReader(text)}))
 			if status != 503 || len(g.bodies) != 1 || g.bodies[0] != text {
 				t.Errorf("status %d, bodies %q", status, g.bodies)
 			}
-			if fmt.Sprint(heard.stops()) != "[not_replayable]" {
-				t.Errorf("stopped for %v, want not_replayable", heard.stops())
-			}
-			if len(heard.finished) != 1 || heard.finished[0].Reason != events.ReasonNotReplayable || heard.finished[0].Attempts != 1 {
-				t.Errorf("the execution ended as %+v", heard.finished)
-			}
+			resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotReplayable},
+				events.ExecutionFinished{Reason: events.ReasonNotReplayable, Attempts: 1})
 		})
 	}
 }
@@ -146,15 +143,13 @@ func TestReadLeftUnderWayMayBringTooMuch(t *testing.T) {
 			return nil, err
 		})
 		bus := events.NewBus()
-		heard := listen(bus)
+		heard := resiliencetest.Record(bus)
 		tr := configured(t, base, httpres.Config{Bus: bus, MaxBodyBuffer: 10, Layers: []resilience.Layer{thrice}})
 		_, err := tr.RoundTrip(request(t, "PUT", "http://x/", in))
 		if err == nil || err.Error() != "httpres: reading the request body: it is too long to be sent again" {
 			t.Errorf("got %v", err)
 		}
-		if fmt.Sprint(heard.stops()) != "[not_replayable]" || len(heard.attempts) != 2 {
-			t.Errorf("stopped for %v after %d attempts", heard.stops(), len(heard.attempts))
-		}
+		resiliencetest.Want(t, heard, events.AttemptFinished{}, events.AttemptFinished{}, events.RetryStopped{Reason: events.ReasonNotReplayable})
 		<-left
 	})
 }

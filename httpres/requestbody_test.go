@@ -13,6 +13,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // got keeps what a server got, one entry a request.
@@ -98,7 +99,7 @@ func TestFailureToReadTheBodyIsReturned(t *testing.T) {
 			t.Run(name+" "+protocol, func(t *testing.T) {
 				s := serve(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				breaker := resilience.MustBreaker(resilience.BreakerConfig{Name: "b", ConsecutiveFailures: 1, Bus: bus})
 				tr := configured(t, s.base(), httpres.Config{Bus: bus, Layers: []resilience.Layer{thrice, breaker}})
 				sent := &stream{Reader: body}
@@ -109,8 +110,9 @@ func TestFailureToReadTheBodyIsReturned(t *testing.T) {
 				if !errors.Is(err, broken) && !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("%v hides the body's own error", err)
 				}
-				if len(heard.attempts) != 1 || sent.closed.Load() != 1 {
-					t.Errorf("%d attempts, the body closed %d times", len(heard.attempts), sent.closed.Load())
+				resiliencetest.Want(t, heard, events.AttemptFinished{})
+				if sent.closed.Load() != 1 {
+					t.Errorf("the body was closed %d times", sent.closed.Load())
 				}
 				if breaker.State() != events.StateClosed {
 					t.Error("the breaker has opened")
@@ -123,7 +125,7 @@ func TestFailureToReadTheBodyIsReturned(t *testing.T) {
 // HTTP-01: whatever RetryIf says, the rest of a body that broke is not to be had.
 func TestBodyThatBrokeIsNotSentAgain(t *testing.T) {
 	bus := events.NewBus()
-	heard := listen(bus)
+	heard := resiliencetest.Record(bus)
 	base := roundTripper(func(req *http.Request) (*http.Response, error) {
 		_, err := io.ReadAll(req.Body)
 		return nil, err
@@ -133,8 +135,9 @@ func TestBodyThatBrokeIsNotSentAgain(t *testing.T) {
 	if _, err := tr.RoundTrip(request(t, "PUT", "http://x/", sent)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
-	if fmt.Sprint(heard.stops()) != "[not_replayable]" || len(heard.attempts) != 1 || sent.closed.Load() != 1 {
-		t.Errorf("stopped for %v after %d attempts, the body closed %d times", heard.stops(), len(heard.attempts), sent.closed.Load())
+	resiliencetest.Want(t, heard, events.AttemptFinished{}, events.RetryStopped{Reason: events.ReasonNotReplayable})
+	if sent.closed.Load() != 1 {
+		t.Errorf("the body was closed %d times", sent.closed.Load())
 	}
 }
 
@@ -146,14 +149,15 @@ func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 func TestFailingGetBodyEndsTheRetry(t *testing.T) {
 	s := serve(t, answers(503))
 	bus := events.NewBus()
-	heard := listen(bus)
+	heard := resiliencetest.Record(bus)
 	tr := configured(t, s.base(), httpres.Config{Bus: bus, Layers: []resilience.Layer{
 		resilience.Retry{Backoff: resilience.NoDelay, If: func(error) bool { return true }}}})
 	req := request(t, "PUT", s.URL, strings.NewReader("x"))
 	gone := errors.New("gone")
 	req.GetBody = func() (io.ReadCloser, error) { return nil, gone }
 	resp, err := tr.RoundTrip(req)
-	if resp != nil || !errors.Is(err, gone) || fmt.Sprint(heard.stops()) != "[not_replayable]" {
-		t.Errorf("got %v, %v, stopped for %v", resp, err, heard.stops())
+	if resp != nil || !errors.Is(err, gone) {
+		t.Errorf("got %v, %v", resp, err)
 	}
+	resiliencetest.Want(t, heard, events.RetryStopped{Reason: events.ReasonNotReplayable})
 }

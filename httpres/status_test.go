@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // HTTP-05, RET-12
@@ -31,16 +31,17 @@ func TestServersHintRaisesTheDelay(t *testing.T) {
 			}
 			inBubble(t, "HTTP/1.1", handle, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
 					resilience.Retry{Backoff: resilience.Constant(time.Second)}}})
 				began := time.Now()
 				if status, _ := send(t, tr, request(t, "GET", bubbleURL, nil)); status != 200 {
 					t.Errorf("status %d", status)
 				}
-				if took := time.Since(began); took != 5*time.Second || heard.delays[0] != took {
-					t.Errorf("it waited %v, delays %v, want 5s", took, heard.delays)
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("it waited %v, want 5s", took)
 				}
+				resiliencetest.Want(t, heard, events.RetryScheduled{Delay: 5 * time.Second})
 			})
 		})
 	}
@@ -64,15 +65,16 @@ func TestServersHintIsCapped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "HTTP/1.1", handle, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: c.layers})
 				began := time.Now()
 				if status, _ := send(t, tr, request(t, "GET", bubbleURL, nil)); status != 429 {
 					t.Errorf("status %d", status)
 				}
-				if took := time.Since(began); took != c.want || !slices.Equal(heard.stops(), []events.Reason{c.reason}) {
-					t.Errorf("it ended after %v for %v, want %v for %v", took, heard.stops(), c.want, c.reason)
+				if took := time.Since(began); took != c.want {
+					t.Errorf("it ended after %v, want %v", took, c.want)
 				}
+				resiliencetest.Want(t, heard, events.RetryStopped{Reason: c.reason})
 			})
 		})
 	}
@@ -86,7 +88,7 @@ func TestLastFailingResponseIsHandedOver(t *testing.T) {
 		io.WriteString(w, strings.Repeat("sorry ", 50_000))
 	})
 	bus := events.NewBus()
-	heard := listen(bus)
+	heard := resiliencetest.Record(bus)
 	tr := configured(t, s.base(), httpres.Config{Bus: bus, Layers: []resilience.Layer{resilience.Timeout{}, thrice}})
 	req := request(t, "GET", s.URL, nil)
 	resp, err := tr.RoundTrip(req)
@@ -101,11 +103,11 @@ func TestLastFailingResponseIsHandedOver(t *testing.T) {
 	if resp.StatusCode != 503 || resp.Header.Get("X-Why") != "maintenance" || resp.Request != req || s.requests.Load() != 3 {
 		t.Errorf("after %d requests: %+v", s.requests.Load(), resp)
 	}
-	finished := heard.finished[0]
+	finished := resiliencetest.Of[events.ExecutionFinished](heard)[0]
 	if finished.Outcome != events.OutcomeFailure || events.ErrorType(finished.Err) != "503" || finished.Attempts != 3 { // PIPE-28
 		t.Errorf("the execution ended as %+v", finished)
 	}
-	for _, a := range heard.attempts {
+	for _, a := range resiliencetest.Of[events.AttemptFinished](heard) {
 		if a.Outcome != events.OutcomeFailure || events.ErrorType(a.Err) != "503" {
 			t.Errorf("an attempt ended as %+v", a)
 		}

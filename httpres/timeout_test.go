@@ -13,6 +13,7 @@ import (
 	"github.com/telltale-go/telltale/events"
 	"github.com/telltale-go/telltale/httpres"
 	"github.com/telltale-go/telltale/resilience"
+	"github.com/telltale-go/telltale/resilience/resiliencetest"
 )
 
 // slowBody answers at once and sends five parts, one each 40 ms.
@@ -109,7 +110,7 @@ func TestAttemptTimeoutIsRetriedAndTotalTimeoutEndsTheCall(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
 					resilience.Timeout{Name: "total", After: 250 * time.Millisecond}, thrice,
 					resilience.Timeout{Name: "attempt", After: 100 * time.Millisecond},
@@ -123,9 +124,7 @@ func TestAttemptTimeoutIsRetriedAndTotalTimeoutEndsTheCall(t *testing.T) {
 				if took := time.Since(began); took != 250*time.Millisecond {
 					t.Errorf("it took %v, want 250ms", took)
 				}
-				if len(heard.attempts) != 3 || heard.attempts[0].Outcome != events.OutcomeTimeout {
-					t.Errorf("attempts: %+v, want three, the first timed out", heard.attempts)
-				}
+				resiliencetest.Want(t, heard, events.AttemptFinished{Outcome: events.OutcomeTimeout}, events.AttemptFinished{}, events.AttemptFinished{})
 			})
 		})
 	}
@@ -137,7 +136,7 @@ func TestPostThatTimedOutIsNotSentAgain(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			inBubble(t, protocol, stall, func(t *testing.T, base *http.Transport, _ *network) {
 				bus := events.NewBus()
-				heard := listen(bus)
+				heard := resiliencetest.Record(bus)
 				tr := configured(t, base, httpres.Config{Bus: bus, Layers: []resilience.Layer{
 					thrice, resilience.Timeout{Name: "attempt", After: 100 * time.Millisecond},
 				}})
@@ -149,9 +148,7 @@ func TestPostThatTimedOutIsNotSentAgain(t *testing.T) {
 				if resilience.KindOf(err) != resilience.KindUnavailable {
 					t.Errorf("the kind of %v is %v", err, resilience.KindOf(err))
 				}
-				if len(heard.attempts) != 1 || fmt.Sprint(heard.stops()) != "[not_retryable]" {
-					t.Errorf("%d attempts, stops %v, want one and not_retryable", len(heard.attempts), heard.stops())
-				}
+				resiliencetest.Want(t, heard, events.AttemptFinished{}, events.RetryStopped{Reason: events.ReasonNotRetryable})
 			})
 		})
 	}

@@ -56,7 +56,7 @@ func (a *attempting[T]) observed(limited context.Context, call Call, number int,
 	var ends events.Ends[events.AttemptFinished]
 	at := running
 	defer func() {
-		if at == landed {
+		if at == landed { // an end hook ends the goroutine
 			unreturned(ctx, call, a.discard, v, err)
 		}
 	}()

@@ -22,7 +22,8 @@ type disturbing[T any] struct {
 
 func newDisturbing[T any](b *builder[T], at place, c *Chaos, next Next[T]) Next[T] {
 	value, _ := chaosValue[T](c.cfg.Value)
-	d := &disturbing[T]{Chaos: c, place: at, next: next, judge: &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, discard: b.discard}, value: value}
+	judge := &attempting[T]{place: at, classify: b.cfg.Classify, recover: b.cfg.RecoverPanics, discard: b.discard}
+	d := &disturbing[T]{Chaos: c, place: at, next: next, judge: judge, value: value}
 	return func(ctx context.Context, call Call, op Operation[T]) (T, error) {
 		if !c.enabled.Load() {
 			return next(ctx, call, op)

@@ -137,7 +137,7 @@ func (f *folded[T]) observed(caller context.Context, call Call, op Operation[T])
 	var ends events.Ends[events.ExecutionFinished]
 	at := running
 	defer func() {
-		if at == landed {
+		if at == landed { // an end hook ends the goroutine
 			unreturned(caller, call, f.discard, v, err)
 		}
 	}()

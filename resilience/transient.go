@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"io"
 	"net"
@@ -10,15 +11,16 @@ import (
 )
 
 // IsTransient tells whether a failed call is worth repeating, if the operation is idempotent: timeouts, refused or
-// reset connections, an unexpected EOF, temporary DNS failures, the statuses 408, 429, 502, 503 and 504 (of errors with
-// a method HTTPStatusCode or StatusCode() int), gRPC's UNAVAILABLE (of errors with gRPC's GRPCStatus method), refusals
-// of our own, and errors that say so themselves (Transient() bool). The call may have had an effect all the same: for
-// operations that must not run twice see [IsNotProcessed].
+// reset connections, a driver's bad connection (driver.ErrBadConn), an unexpected EOF, temporary DNS failures, the statuses
+// 408, 429, 502, 503 and 504 (of errors with a method HTTPStatusCode or StatusCode() int), gRPC's UNAVAILABLE (of errors
+// with gRPC's GRPCStatus method), refusals of our own, and errors that say so themselves (Transient() bool). The call may
+// have had an effect all the same: for operations that must not run twice see [IsNotProcessed].
 func IsTransient(err error) bool { return KindOf(err).Transient() }
 
 // IsNotProcessed tells whether a failed call surely was not executed by the peer, so that even one that is not
-// idempotent may be repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM, refusals of
-// our own, and errors that say so themselves (NotProcessed() bool). An error that joins several was not processed if none of them was.
+// idempotent may be repeated: the connection could not be made (refused, DNS), HTTP/2's REFUSED_STREAM,
+// driver.ErrBadConn, which drivers return only if the database cannot have done it, refusals of our own, and errors that
+// say so themselves (NotProcessed() bool). An error that joins several was not processed if none of them was.
 func IsNotProcessed(err error) bool {
 	switch e := err.(type) {
 	case nil, *PanicError:
@@ -32,7 +34,7 @@ func IsNotProcessed(err error) bool {
 	case *CanceledError:
 		return e.Last != nil && IsNotProcessed(e.Last)
 	}
-	if err == syscall.ECONNREFUSED || isRefusedStream(err) {
+	if err == syscall.ECONNREFUSED || err == driver.ErrBadConn || isRefusedStream(err) {
 		return true
 	}
 	switch e := err.(type) {
@@ -54,7 +56,8 @@ func IsNotProcessed(err error) bool {
 
 // knownTransient knows the failures of networks and servers.
 func knownTransient(err error) bool {
-	for _, target := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, io.ErrUnexpectedEOF} {
+	for _, target := range []error{syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+		io.ErrUnexpectedEOF, driver.ErrBadConn} {
 		if errors.Is(err, target) {
 			return true
 		}

@@ -2,6 +2,7 @@ package resilience_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -90,6 +91,7 @@ func TestTransientAndNotProcessedFailures(t *testing.T) {
 		{syscall.ECONNABORTED, true, false},
 		{syscall.EPIPE, true, false},
 		{syscall.ENOENT, false, false},
+		{driver.ErrBadConn, true, true},
 		{dial, true, true},
 		{&url.Error{Op: "Get", Err: dial}, true, true},
 		{&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, true, true},
