@@ -178,3 +178,31 @@ func TestAKeyedTellsTheStrictestState(t *testing.T) {
 		}
 	})
 }
+
+func TestAKeyedIsNotBuiltWithoutAGateForTheEmptyKey(t *testing.T) {
+	errNo := errors.New("no")
+	var taken resilience.Gate
+	byKey(events.Off(), func(key string) (resilience.Gate, error) {
+		var err error
+		taken, err = roomEach(key)
+		return taken, err
+	}, nil)
+	for says, each := range map[string]func(string) (resilience.Gate, error){
+		"no":           func(string) (resilience.Gate, error) { return nil, errNo },
+		"New panicked": func(string) (resilience.Gate, error) { panic("no") },
+		"MaxConcurrent": func(string) (resilience.Gate, error) {
+			return resilience.NewBulkhead(resilience.BulkheadConfig{Name: "b", MaxConcurrent: -1})
+		},
+		"another key's": func(string) (resilience.Gate, error) { return taken, nil },
+	} {
+		bus := events.NewBus()
+		k, err := resilience.NewKeyed(resilience.KeyedConfig{Name: "k", New: each, Bus: bus})
+		if k != nil || err == nil || !strings.Contains(err.Error(), "KeyedConfig.New: of the empty key: ") || !strings.Contains(err.Error(), says) || len(bus.Sources()) != 0 {
+			t.Errorf("got %v, %v; %d sources", k, err, len(bus.Sources()))
+		}
+	}
+	err := buildLayer(&resilience.Keyed{})
+	if err == nil || !strings.Contains(err.Error(), "was not made by NewKeyed") {
+		t.Error(err)
+	}
+}
