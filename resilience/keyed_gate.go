@@ -122,7 +122,7 @@ func (k *Keyed) insert(made *keyedEntry) (e *keyedEntry, forgotten []*keyedEntry
 		}
 	}
 	forgotten = append(forgotten, k.sweep()...) // not before: it moves the hand from what room has found
-	made.uses.Add(1) // not enter: a key that comes once should not drive out those that come again
+	made.uses.Add(1)                            // not enter: a key that comes once should not drive out those that come again
 	k.add(made)
 	return made, forgotten
 }

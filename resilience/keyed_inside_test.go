@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,5 +150,59 @@ func TestTheSearchForRoomIsShort(t *testing.T) {
 	}
 	if !found || searches < 2 || searches > 4 {
 		t.Errorf("found %t, after %d searches", found, searches)
+	}
+}
+
+// Of the states of its breakers a Keyed tells the one that lets the fewest calls through.
+func TestAKeyedTellsTheStrictestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := events.NewBus()
+		k := byKey(bus, fragileEach, nil)
+		state := func() events.State { r, _ := bus.Sources()[0].Breaker(); return r.State }
+		do := func(key string) *resilience.Breaker {
+			_ = k.RunKey(t.Context(), key, succeed)
+			gate, _ := k.Get(key)
+			return gate.(*resilience.Breaker)
+		}
+		_ = k.RunKey(t.Context(), "a", func(context.Context) error { return errBoom })
+		got := []events.State{state()}
+		time.Sleep(time.Minute)
+		got = append(got, state())
+		do("a")
+		got = append(got, state())
+		do("b").ForceOpen()
+		got = append(got, state())
+		want := []events.State{events.StateOpen, events.StateHalfOpen, events.StateClosed, events.StateForcedOpen}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
+
+func TestAKeyedIsNotBuiltWithoutAGateForTheEmptyKey(t *testing.T) {
+	errNo := errors.New("no")
+	var taken resilience.Gate
+	byKey(events.Off(), func(key string) (resilience.Gate, error) {
+		var err error
+		taken, err = roomEach(key)
+		return taken, err
+	}, nil)
+	for says, each := range map[string]func(string) (resilience.Gate, error){
+		"no":           func(string) (resilience.Gate, error) { return nil, errNo },
+		"New panicked": func(string) (resilience.Gate, error) { panic("no") },
+		"MaxConcurrent": func(string) (resilience.Gate, error) {
+			return resilience.NewBulkhead(resilience.BulkheadConfig{Name: "b", MaxConcurrent: -1})
+		},
+		"another key's": func(string) (resilience.Gate, error) { return taken, nil },
+	} {
+		bus := events.NewBus()
+		k, err := resilience.NewKeyed(resilience.KeyedConfig{Name: "k", New: each, Bus: bus})
+		if k != nil || err == nil || !strings.Contains(err.Error(), "KeyedConfig.New: of the empty key: ") || !strings.Contains(err.Error(), says) || len(bus.Sources()) != 0 {
+			t.Errorf("got %v, %v; %d sources", k, err, len(bus.Sources()))
+		}
+	}
+	err := buildLayer(&resilience.Keyed{})
+	if err == nil || !strings.Contains(err.Error(), "was not made by NewKeyed") {
+		t.Error(err)
 	}
 }

@@ -247,27 +247,6 @@ func TestAGateThatCannotBeMadeRefusesTheCall(t *testing.T) {
 	}
 }
 
-func TestAKeyedIsNotBuiltWithoutAGateForTheEmptyKey(t *testing.T) {
-	errNo := errors.New("no")
-	for says, each := range map[string]func(string) (resilience.Gate, error){
-		"no":           func(string) (resilience.Gate, error) { return nil, errNo },
-		"New panicked": func(string) (resilience.Gate, error) { panic("no") },
-		"MaxConcurrent": func(string) (resilience.Gate, error) {
-			return resilience.NewBulkhead(resilience.BulkheadConfig{Name: "b", MaxConcurrent: -1})
-		},
-	} {
-		bus := events.NewBus()
-		k, err := resilience.NewKeyed(resilience.KeyedConfig{Name: "k", New: each, Bus: bus})
-		if k != nil || err == nil || !strings.Contains(err.Error(), "KeyedConfig.New: of the empty key: ") || !strings.Contains(err.Error(), says) || len(bus.Sources()) != 0 {
-			t.Errorf("got %v, %v; %d sources", k, err, len(bus.Sources()))
-		}
-	}
-	err := buildLayer(&resilience.Keyed{})
-	if err == nil || !strings.Contains(err.Error(), "was not made by NewKeyed") {
-		t.Error(err)
-	}
-}
-
 // PIPE-13: a function of the user's that panics or ends the goroutine leaves nothing behind.
 func TestAFunctionOfAKeyedThatDoesNotReturnLeavesNothingBehind(t *testing.T) {
 	bus := events.NewBus()
