@@ -138,26 +138,24 @@ func TestCountsReachAnSDKThatIsSetAfterDetach(t *testing.T) {
 	}
 }
 
-// meeting has the first two callbacks be registered at the same moment.
-type meeting struct {
+// asking is a provider that asks before it registers a callback.
+type asking struct {
 	metric.MeterProvider
-	calls *atomic.Int32
-	met   *sync.WaitGroup
+	ask func() error
 }
 
-type meetingMeter struct {
+type askingMeter struct {
 	metric.Meter
-	m meeting
+	by *asking
 }
 
-func (m meeting) Meter(name string, o ...metric.MeterOption) metric.Meter {
-	return meetingMeter{m.MeterProvider.Meter(name, o...), m}
+func (p *asking) Meter(name string, o ...metric.MeterOption) metric.Meter {
+	return askingMeter{p.MeterProvider.Meter(name, o...), p}
 }
 
-func (m meetingMeter) RegisterCallback(f metric.Callback, of ...metric.Observable) (metric.Registration, error) {
-	if m.m.calls.Add(1) <= 2 {
-		m.m.met.Done()
-		m.m.met.Wait()
+func (m askingMeter) RegisterCallback(f metric.Callback, of ...metric.Observable) (metric.Registration, error) {
+	if err := m.by.ask(); err != nil {
+		return nil, err
 	}
 	return m.Meter.RegisterCallback(f, of...)
 }
@@ -168,7 +166,14 @@ func TestManyAreAttachedAtOnce(t *testing.T) {
 	var there atomic.Int64
 	var all, met sync.WaitGroup
 	met.Add(2)
-	meters := meeting{registrations{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), &there}, new(atomic.Int32), &met}
+	var asked atomic.Int32
+	meters := &asking{registrations{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), &there}, func() error {
+		if asked.Add(1) <= 2 { // at the same moment
+			met.Done()
+			met.Wait()
+		}
+		return nil
+	}}
 	for range 4 {
 		all.Go(func() {
 			for range 20 {
@@ -190,34 +195,17 @@ func TestManyAreAttachedAtOnce(t *testing.T) {
 	}
 }
 
-// panicky panics when its n-th callback is registered.
-type panicky struct {
-	metric.MeterProvider
-	n *int
-}
-
-type panickyMeter struct {
-	metric.Meter
-	n *int
-}
-
-func (p panicky) Meter(name string, o ...metric.MeterOption) metric.Meter {
-	return panickyMeter{p.MeterProvider.Meter(name, o...), p.n}
-}
-
-func (p panickyMeter) RegisterCallback(f metric.Callback, of ...metric.Observable) (metric.Registration, error) {
-	if *p.n--; *p.n == 0 {
-		panic("register")
-	}
-	return p.Meter.RegisterCallback(f, of...)
-}
-
 // A provider that panics while an adapter is attached leaves nothing on the bus, and the next one counts once.
 func TestAProviderThatPanicsWhenAttached(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		bus, reader := events.NewBus(), sdkmetric.NewManualReader()
 		cfg := otelres.Config{TracerProvider: tracenoop.NewTracerProvider(),
-			MeterProvider: panicky{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), &n}}
+			MeterProvider: &asking{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), func() error {
+				if n--; n == 0 {
+					panic("register")
+				}
+				return nil
+			}}}
 		func() {
 			defer func() {
 				if v := recover(); v != "register" {
@@ -239,34 +227,17 @@ func TestAProviderThatPanicsWhenAttached(t *testing.T) {
 	}
 }
 
-// refusing refuses the first callback.
-type refusing struct {
-	metric.MeterProvider
-	asked *int
-}
-
-type refusingMeter struct {
-	metric.Meter
-	asked *int
-}
-
-func (r refusing) Meter(name string, o ...metric.MeterOption) metric.Meter {
-	return refusingMeter{r.MeterProvider.Meter(name, o...), r.asked}
-}
-
-func (r refusingMeter) RegisterCallback(f metric.Callback, of ...metric.Observable) (metric.Registration, error) {
-	if *r.asked++; *r.asked == 1 {
-		return nil, errors.New("not now")
-	}
-	return r.Meter.RegisterCallback(f, of...)
-}
-
 // Counts that a provider refuses to read are not what a later adapter counts into.
 func TestAProviderThatRefusesOnce(t *testing.T) {
 	handled := handleErrors(t)
 	asked, reader := 0, sdkmetric.NewManualReader()
 	cfg := otelres.Config{TracerProvider: tracenoop.NewTracerProvider(),
-		MeterProvider: refusing{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), &asked}}
+		MeterProvider: &asking{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), func() error {
+			if asked++; asked == 1 {
+				return errors.New("not now")
+			}
+			return nil
+		}}}
 	defer otelres.MustAttach(events.NewBus(), cfg)()
 	if errs := handled(); len(errs) != 1 {
 		t.Errorf("handled %v, want the refusal", errs)
