@@ -117,7 +117,8 @@ func TestAFailingValueWithAPanicIsDiscarded(t *testing.T) {
 			},
 			Discard: func(int) error { discarded++; return nil }})
 		_, err := p.Do(t.Context(), func(context.Context) (int, error) { time.Sleep(2 * time.Second); return 1, nil })
-		if time.Sleep(time.Minute); err == nil || discarded != 1 {
+		time.Sleep(time.Minute)
+		if synctest.Wait(); err == nil || discarded != 1 {
 			t.Errorf("%v, %d discarded", err, discarded)
 		}
 	})
