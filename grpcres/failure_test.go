@@ -244,8 +244,8 @@ func TestInterceptorsMayAddOptions(t *testing.T) {
 	})
 }
 
-// PIPE-16: whose caller has left is asked for no reason why it is not sent again.
-func TestCallerWhoLeftStopsNoRetry(t *testing.T) {
+// PIPE-16: a call whose caller has left is canceled, and is not told as one that must not be sent again.
+func TestACallWhoseCallerHasLeftIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, heard := client(t, layers(thrice))
 		ctx, cancel := context.WithCancel(t.Context())
