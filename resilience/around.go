@@ -5,7 +5,7 @@ import "context"
 // Around returns a layer that calls f instead of what is inside it; f calls next once, several times or not at all, and
 // returns its error as it is, or another. It is for pipelines of every result type: the value is that of the last next.
 // When f returns the last next's error unchanged, a failing value stays one. A value that another next supersedes, or
-// that f returns another error for, is discarded (PipelineConfig.Discard). f must not call next on another goroutine
+// that f returns another error for, or panics over, is discarded (PipelineConfig.Discard). f must not call next on another goroutine
 // that outlives it, nor twice at a time.
 func Around(name string, f func(ctx context.Context, next func(context.Context) error) error) Layer {
 	return around{name, f}

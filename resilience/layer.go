@@ -40,7 +40,8 @@ type Gate interface {
 	// Admit returns a permit, or rejects with an error made by [Reject]; another error becomes a *LimitedError that
 	// wraps it. It may wait, until ctx is done; then it returns ctx.Err().
 	Admit(ctx context.Context, call Call) (Permit, error)
-	// Settle gets the context and the call that Admit got. The context may be done.
+	// Settle gets the context and the call that Admit got. The context may be done. If it panics the caller's call does;
+	// where nobody waits for the call any more the panic is published (CallbackPanicked).
 	Settle(ctx context.Context, call Call, permit Permit, outcome Outcome)
 }
 

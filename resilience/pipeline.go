@@ -24,8 +24,11 @@ type PipelineConfig[T any] struct {
 	// operation returned either way; an operation that wants its caller to get an error for a value returns that error
 	// itself. It is called concurrently.
 	Classify func(T, error) error
-	// Discard gets rid of a failing value that the next attempt supersedes or a Fallback replaces. Nil: values that are io.Closers are closed.
-	// An error is published and changes nothing.
+	// Discard gets rid of a value that no caller gets: a failing one that the next attempt supersedes or a Fallback
+	// replaces, that of a Hedge's loser, of a run that a Timeout abandoned or of a flight that all have left, and one that
+	// was on its way when a handler or a function of the user's ended the goroutine. It is called once for each, concurrently
+	// for different ones, and not for calls of Run. Nil: values that are io.Closers are closed. An error is published and
+	// changes nothing.
 	Discard func(T) error
 	// RetryIf is the default of Retry.If and of Hedge.If: which failures are retried.
 	RetryIf func(error) bool
